@@ -1,0 +1,11 @@
+//! The one crate both programs share: what every exporter needs and nothing about CPUs or databases.
+
+pub mod config;
+pub mod exposition;
+pub mod flags;
+pub mod histogram;
+pub mod log;
+pub mod metric;
+pub mod page;
+pub mod process;
+pub mod web;
