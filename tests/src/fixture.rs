@@ -378,6 +378,7 @@ mod tests {
 
     #[test]
     fn every_machine_unpacks() {
+        assert!(machines().len() >= 5, "{:?}", machines());
         for machine in machines() {
             let fixture = unpack(&machine);
             for path in [
@@ -387,6 +388,71 @@ mod tests {
                 "sys/devices/system/cpu/online",
             ] {
                 assert!(fixture.read(path).ends_with('\n'), "{machine}: {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn counters_of_a_machine_fit_together() {
+        for machine in machines() {
+            let fixture = unpack(&machine);
+            let uptime: f64 = fixture
+                .read("proc/uptime")
+                .split(' ')
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap();
+            let number = |path: &str| fixture.read(path).trim_end().parse::<u64>().unwrap();
+            for cpu in fixture
+                .read("proc/stat")
+                .lines()
+                .skip(1)
+                .map_while(|line| line.strip_prefix("cpu"))
+            {
+                let numbers: Vec<u64> = cpu
+                    .split(' ')
+                    .map(|number| number.parse().unwrap())
+                    .collect();
+                // Ten modes in 1/100 s after the CPU's number; a guest's clock and its ticks are not in step.
+                let counted = numbers[1..].iter().sum::<u64>() as f64 / 100.0;
+                assert!(
+                    (counted / uptime - 1.0).abs() < 0.02,
+                    "{machine}: cpu{} {counted} of {uptime} s",
+                    numbers[0]
+                );
+                let idle: u64 = (0..10)
+                    .map(|state| {
+                        format!(
+                            "sys/devices/system/cpu/cpu{}/cpuidle/state{state}/time",
+                            numbers[0]
+                        )
+                    })
+                    .take_while(|path| fixture.path(path).exists())
+                    .map(|path| number(&path))
+                    .sum();
+                let idle = idle as f64 / 1e6;
+                assert!(
+                    idle <= uptime,
+                    "{machine}: cpu{} idle for {idle} of {uptime} s",
+                    numbers[0]
+                );
+            }
+            let powercap = fixture.path("sys/class/powercap");
+            for zone in fs::read_dir(&powercap).into_iter().flatten() {
+                let zone = format!(
+                    "sys/class/powercap/{}",
+                    zone.unwrap().file_name().to_string_lossy()
+                );
+                if fixture.path(&format!("{zone}/name")).exists() {
+                    let energy = fixture.path(&format!("{zone}/energy_uj"));
+                    assert_eq!(fs::metadata(energy).unwrap().mode() & 0o7777, 0o400);
+                    fixture.set_mode(&format!("{zone}/energy_uj"), 0o600);
+                    assert!(
+                        number(&format!("{zone}/energy_uj"))
+                            < number(&format!("{zone}/max_energy_range_uj"))
+                    );
+                }
             }
         }
     }
