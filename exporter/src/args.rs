@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::ValueParser;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser,
+};
 
 use crate::collector::Entry;
 use crate::collectors::COLLECTORS;
@@ -96,7 +98,10 @@ pub fn with_collectors(command: Command) -> Command {
                 .overrides_with(other.to_owned())
                 .help_heading("Collectors")
         };
-        let help = format!("{} [cost class {:?}, default {default}]", info.about, info.cost);
+        let help = format!(
+            "{} [cost class {:?}, default {default}]",
+            info.about, info.cost
+        );
         command
             .arg(switch(&on, &off).help(help))
             .arg(switch(&off, &on).hide(true))
@@ -106,7 +111,10 @@ pub fn with_collectors(command: Command) -> Command {
 /// The collectors that `matches` switches on.
 pub fn enabled(matches: &ArgMatches) -> Vec<&'static Entry> {
     let is_on = |entry: &&Entry| {
-        let (on, off) = (matches.get_flag(&on_flag(entry)), matches.get_flag(&off_flag(entry)));
+        let (on, off) = (
+            matches.get_flag(&on_flag(entry)),
+            matches.get_flag(&off_flag(entry)),
+        );
         on || (entry.info.default_on && !off)
     };
     COLLECTORS.iter().filter(is_on).collect()
@@ -121,7 +129,9 @@ fn off_flag(entry: &Entry) -> String {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is no number of seconds"))?;
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| format!("{text:?} is no number of seconds"))?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
         _ => Err("a time above 0 is needed".to_owned()),
@@ -136,12 +146,18 @@ mod tests {
         let command = with_collectors(Cli::command());
         let line = ["wakelag-exporter"].iter().chain(flags);
         let matches = command.try_get_matches_from(line).unwrap();
-        enabled(&matches).iter().map(|entry| entry.info.name).collect()
+        enabled(&matches)
+            .iter()
+            .map(|entry| entry.info.name)
+            .collect()
     }
 
     #[test]
     fn every_collector_has_its_flags_and_the_last_one_wins() {
-        assert_eq!(names(&[]).len(), COLLECTORS.iter().filter(|e| e.info.default_on).count());
+        assert_eq!(
+            names(&[]).len(),
+            COLLECTORS.iter().filter(|e| e.info.default_on).count()
+        );
         assert!(!names(&["--no-collector.rapl"]).contains(&"rapl"));
         assert!(names(&["--no-collector.rapl", "--collector.rapl"]).contains(&"rapl"));
         assert!(!names(&["--collector.rapl", "--no-collector.rapl"]).contains(&"rapl"));

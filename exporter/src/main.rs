@@ -19,7 +19,9 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &args::Options) -> Result<(), Box<dyn std::error::Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let address = options.web.listen_address;
         let address = address.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 9973)));

@@ -15,7 +15,13 @@ use crate::root::{Paths, Root};
 static NODE_INFO: Metric<5> = Metric::gauge(
     "wakelag_node_info",
     "The host, its kernel release, CPU model, architecture and what virtualizes it (none on hardware).",
-    &["node", "release", "cpu_model", "architecture", "virtualization"],
+    &[
+        "node",
+        "release",
+        "cpu_model",
+        "architecture",
+        "virtualization",
+    ],
 );
 
 /// What is published of the host.

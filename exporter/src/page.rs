@@ -103,9 +103,9 @@ fn hint(collector: &str, state: State) -> Option<&'static str> {
             "No RAPL: normal in a virtual machine. In a container, mount the host's /sys at /host/sys and use \
              --path.sysfs=/host/sys. On hardware, load intel_rapl_msr.",
         ),
-        ("schedstat", State::Absent) => {
-            Some("The kernel was built without CONFIG_SCHEDSTATS, or procfs is mounted with subset=pid.")
-        }
+        ("schedstat", State::Absent) => Some(
+            "The kernel was built without CONFIG_SCHEDSTATS, or procfs is mounted with subset=pid.",
+        ),
         ("pressure", State::Absent) => Some("Boot with psi=1."),
         (_, State::Absent) => Some("This kernel does not have it."),
         (_, State::Timeout) => {

@@ -35,9 +35,18 @@ pub fn number(text: &str) -> Result<u64, ParseError> {
 /// # Errors
 /// Anything else, or a number over 2^64 - 1.
 pub fn field(line: usize, field: &str) -> Result<u64, ParseError> {
-    field
-        .parse()
-        .map_err(|error| ParseError::new(line, format!("{field:?}: {error}")))
+    digits(field).map_err(|problem| ParseError::new(line, problem))
+}
+
+/// A whole number without a sign, which is what the kernel prints.
+///
+/// # Errors
+/// Anything else, or a number over 2^64 - 1, as a sentence.
+pub fn digits(word: &str) -> Result<u64, String> {
+    if !word.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("{word:?} is not a number"));
+    }
+    word.parse().map_err(|error| format!("{word:?}: {error}"))
 }
 
 /// A file that holds one line of text: `menu\n`.
@@ -96,7 +105,15 @@ mod tests {
     fn numbers() {
         assert_eq!(number("44123\n"), Ok(44123));
         assert_eq!(number("18446744073709551615\n"), Ok(u64::MAX));
-        for bad in ["", "\n", "18446744073709551616\n", "-1\n", "1 2\n", "0x10\n"] {
+        for bad in [
+            "",
+            "\n",
+            "18446744073709551616\n",
+            "-1\n",
+            "+1\n",
+            "1 2\n",
+            "0x10\n",
+        ] {
             assert!(number(bad).is_err(), "{bad:?}");
         }
     }

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
 
-pub use self::kept::{Kept, Paths};
 use self::kept::Length;
+pub use self::kept::{Kept, Paths};
 use crate::parse::ParseError;
 
 /// Why a kernel file gave no value. Prints with the path in front.
@@ -191,7 +191,6 @@ pub fn absent(errno: Errno) -> bool {
     )
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,11 +240,23 @@ mod tests {
         let dir = tree();
         std::fs::write(dir.path().join("sys/usage"), "many\n").unwrap();
         let root = root(dir.path());
-        let missing = root.parse(&mut root.sys("none"), parse::number).unwrap_err();
+        let missing = root
+            .parse(&mut root.sys("none"), parse::number)
+            .unwrap_err();
         assert_eq!(missing.errno(), Some(Errno::ENOENT));
-        assert!(missing.to_string().ends_with("sys/none: No such file or directory"));
-        let bad = root.parse(&mut root.sys("usage"), parse::number).unwrap_err();
-        assert!(bad.to_string().contains("sys/usage:1: \"many\": "), "{bad}");
+        assert!(
+            missing
+                .to_string()
+                .ends_with("sys/none: No such file or directory")
+        );
+        let bad = root
+            .parse(&mut root.sys("usage"), parse::number)
+            .unwrap_err();
+        assert!(
+            bad.to_string()
+                .contains("sys/usage:1: \"many\" is not a number"),
+            "{bad}"
+        );
     }
 
     #[test]
@@ -253,9 +264,15 @@ mod tests {
         let dir = tree();
         std::fs::write(dir.path().join("sys/bad"), "x\n").unwrap();
         let root = root(dir.path());
-        assert_eq!(root.optional(root.parse_once(root.sys("none"), parse::number)), None);
+        assert_eq!(
+            root.optional(root.parse_once(root.sys("none"), parse::number)),
+            None
+        );
         assert!(root.take_tolerated().is_empty());
-        assert_eq!(root.optional(root.parse_once(root.sys("bad"), parse::number)), None);
+        assert_eq!(
+            root.optional(root.parse_once(root.sys("bad"), parse::number)),
+            None
+        );
         assert_eq!(root.take_tolerated().len(), 1);
         assert!(root.take_tolerated().is_empty());
     }

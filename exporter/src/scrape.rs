@@ -18,8 +18,8 @@ use tokio::sync::oneshot;
 use toolkit::metric::Sink;
 
 use self::job::{Job, Request};
-use self::slot::{Runner, Slot};
 pub use self::slot::{METRICS, Standing};
+use self::slot::{Runner, Slot};
 use crate::collector::{Entry, Outcome};
 use crate::ledger::Ledger;
 use crate::root::Paths;
@@ -50,8 +50,7 @@ impl Selection {
 #[error("the reading thread could not be started: the system is out of threads or memory")]
 pub struct NoReader;
 
-/// Runs collectors on request. Cloning makes another handle to the same loop.
-#[derive(Clone)]
+/// Runs collectors on request.
 pub struct Scraper {
     shared: Arc<Shared>,
 }
@@ -75,7 +74,10 @@ struct Inner {
 impl Scraper {
     /// A loop over `entries`, which gives each collector `deadline` before it goes on without it.
     pub fn new(paths: &Paths, entries: &[&'static Entry], deadline: Duration) -> Self {
-        let slots = entries.iter().map(|entry| Slot::new(entry, paths)).collect();
+        let slots = entries
+            .iter()
+            .map(|entry| Slot::new(entry, paths))
+            .collect();
         Scraper {
             shared: Arc::new(Shared {
                 deadline,
@@ -110,7 +112,12 @@ impl Scraper {
 
     /// How each collector ended its last run, in the order of the list.
     pub fn standings(&self) -> Vec<Standing> {
-        self.shared.lock().slots.iter().map(Slot::standing).collect()
+        self.shared
+            .lock()
+            .slots
+            .iter()
+            .map(Slot::standing)
+            .collect()
     }
 
     fn submit(&self, request: Request) -> Result<(), NoReader> {
@@ -159,6 +166,13 @@ impl Scraper {
         inner.slots[index].give_up(started.elapsed());
         // A failure has emptied the queue and answered everyone.
         let _ = self.start_reader(&mut inner);
+    }
+}
+
+impl Drop for Scraper {
+    fn drop(&mut self) {
+        self.shared.lock().generation += 1;
+        self.shared.work.notify_all();
     }
 }
 

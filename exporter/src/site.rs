@@ -1,7 +1,7 @@
 //! What the exporter serves: its page, its metrics, its readiness.
 
-use std::time::{Duration, Instant};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use maud::Markup;
 use prometheus::proto::MetricFamily;
@@ -46,7 +46,10 @@ impl Exporter {
     /// No thread can be started to read with.
     pub async fn scrape(&self, selection: Selection) -> Result<Families, NoReader> {
         if selection == Selection::All {
-            *self.last_scrape.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            *self
+                .last_scrape
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Instant::now();
         }
         self.scraper.scrape(selection).await
     }
@@ -71,11 +74,17 @@ impl Exporter {
             let list = match key.as_str() {
                 "collect[]" => &mut collect,
                 "exclude[]" => &mut exclude,
-                _ => return Err(format!("{key}: unknown parameter; collect[] and exclude[] are known")),
+                _ => {
+                    return Err(format!(
+                        "{key}: unknown parameter; collect[] and exclude[] are known"
+                    ));
+                }
             };
             if !self.names.contains(&name.as_str()) {
                 let known = self.names.join(", ");
-                return Err(format!("{name}: no such collector is switched on; these are: {known}"));
+                return Err(format!(
+                    "{name}: no such collector is switched on; these are: {known}"
+                ));
             }
             list.push(name.clone());
         }
@@ -84,7 +93,9 @@ impl Exporter {
             (false, true) => Ok(Selection::Only(collect)),
             (true, false) => {
                 let rest = self.names.iter().map(|name| (*name).to_owned());
-                Ok(Selection::Only(rest.filter(|name| !exclude.contains(name)).collect()))
+                Ok(Selection::Only(
+                    rest.filter(|name| !exclude.contains(name)).collect(),
+                ))
             }
             (false, false) => Err("collect[] and exclude[] cannot be used together".to_owned()),
         }
@@ -95,7 +106,10 @@ impl Exporter {
         let guarded = GUARDED.iter().filter(|name| self.names.contains(*name));
         let selection = Selection::Only(guarded.map(|name| (*name).to_owned()).collect());
         loop {
-            let last = *self.last_scrape.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = *self
+                .last_scrape
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             let due = last + GUARD_EVERY;
             if due > Instant::now() {
                 tokio::time::sleep_until(due.into()).await;
@@ -109,7 +123,9 @@ impl Exporter {
 
     /// The exporter's part of the page: the profile in force and how each collector stands.
     pub async fn summary(&self) -> Markup {
-        let settings = ["settings"].iter().filter(|name| self.names.contains(*name));
+        let settings = ["settings"]
+            .iter()
+            .filter(|name| self.names.contains(*name));
         let selection = Selection::Only(settings.map(|name| (*name).to_owned()).collect());
         let families = self.scrape(selection).await;
         page::summary(families.ok().as_deref(), &self.scraper.standings())
@@ -126,7 +142,11 @@ impl Site for Exporter {
         let mut own = Sink::new();
         toolkit::build::emit(&mut own);
         let families = self.families(&query).await?;
-        Ok(merge([own.into_families(), toolkit::process::families(), families]))
+        Ok(merge([
+            own.into_families(),
+            toolkit::process::families(),
+            families,
+        ]))
     }
 
     fn ready(&self) -> Result<(), String> {

@@ -155,9 +155,17 @@ async fn connection(
     requests: Arc<Semaphore>,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
+    let opened = Instant::now();
     let service = service_fn(move |request: Request<Incoming>| {
         let (site, requests) = (Arc::clone(&site), Arc::clone(&requests));
-        async move { Ok::<Response<Body>, Infallible>(answer::to(&request, &*site, &requests).await) }
+        async move {
+            let mut response = answer::to(&request, &*site, &requests).await;
+            if opened.elapsed() > CONNECTION_LIFE {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(CONNECTION, close);
+            }
+            Ok::<Response<Body>, Infallible>(response)
+        }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())

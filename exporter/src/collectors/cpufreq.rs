@@ -114,7 +114,10 @@ impl Collector for Cpufreq {
         let online = root.parse(online, parse::cpu_list)?;
         if self.scanned.as_ref() != Some(&online) {
             let policies = cpus::policies(root)?;
-            self.policies = policies.iter().map(|p| PolicyFiles::scan(root, p)).collect();
+            self.policies = policies
+                .iter()
+                .map(|p| PolicyFiles::scan(root, p))
+                .collect();
             self.scanned = Some(online);
         }
         if self.policies.is_empty() {
@@ -167,7 +170,9 @@ impl Collector for Cpufreq {
 /// # Errors
 /// A line that is not two numbers.
 pub fn time_in_state(text: &str) -> Result<Vec<TimeInState>, ParseError> {
-    let states = (1..).zip(text.lines()).map(|(line, content)| {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    let states = lines.filter(|(_, line)| !line.is_empty());
+    let states = states.map(|(line, content)| {
         let (khz, ticks) = content
             .split_once(' ')
             .ok_or_else(|| ParseError::new(line, "not two numbers"))?;
@@ -196,7 +201,12 @@ mod tests {
             }
         );
         assert_eq!(time_in_state(""), Ok(vec![]));
-        for bad in ["3401000\n", "3401000 1 2\n", "x 1\n", "1 18446744073709551616\n"] {
+        for bad in [
+            "3401000\n",
+            "3401000 1 2\n",
+            "x 1\n",
+            "1 18446744073709551616\n",
+        ] {
             assert!(time_in_state(bad).is_err(), "{bad}");
         }
     }

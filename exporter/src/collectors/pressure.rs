@@ -171,8 +171,16 @@ mod tests {
 
     #[test]
     fn an_unknown_line_is_passed_over_and_a_broken_one_is_not() {
-        assert_eq!(pressure("most total=1\nsome total=2\n"), stalls(Some(2), None));
-        for bad in ["some avg10=0.00", "some total=", "some total=-1", "full total=1e9"] {
+        assert_eq!(
+            pressure("most total=1\nsome total=2\n"),
+            stalls(Some(2), None)
+        );
+        for bad in [
+            "some avg10=0.00",
+            "some total=",
+            "some total=-1",
+            "full total=1e9",
+        ] {
             assert!(pressure(bad).is_err(), "{bad}");
         }
     }

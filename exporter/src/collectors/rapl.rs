@@ -9,6 +9,7 @@
 //! Energy counters are 32 bits wide and wrap every few minutes under load (a 400 W AMD package in 160 s): what is
 //! published is the sum since the start, corrected by `max_energy_range_uj`. On AMD the domain `core` is one core only.
 
+use prometheus::proto;
 use toolkit::metric::{Metric, Sink, label};
 
 use crate::collector::{Collector, Cost, Info};
@@ -75,7 +76,9 @@ impl Collector for Rapl {
         let mut gone = false;
         for zone in &mut self.zones {
             let energy_uj = root.parse(&mut zone.energy, parse::number);
-            gone |= energy_uj.as_ref().is_err_and(|e| e.errno().is_some_and(absent));
+            gone |= energy_uj
+                .as_ref()
+                .is_err_and(|e| e.errno().is_some_and(absent));
             let counted = energy_uj.and_then(|uj| zone.count(uj));
             if root.tolerate(counted).is_some() {
                 readings.push(Reading {
@@ -136,7 +139,8 @@ impl Zone {
         if !root.names(&dir)?.iter().any(|name| name == "energy_uj") {
             return Ok(None);
         }
-        let word = |zone: &str| root.parse_once(root.sys(&format!("{base}/{zone}/name")), parse::word);
+        let word =
+            |zone: &str| root.parse_once(root.sys(&format!("{base}/{zone}/name")), parse::word);
         let name = word(zone)?;
         let mut package_name = name.clone();
         // A domain inside a package does not say in which: its parent does.
@@ -178,7 +182,8 @@ impl Meter {
                 range - last + now_uj
             }
             (Some(last), _) => {
-                let problem = format!("went back from {last} to {now_uj} and the range is not known");
+                let problem =
+                    format!("went back from {last} to {now_uj} and the range is not known");
                 return Err(ParseError::new(1, problem));
             }
         };
@@ -197,17 +202,12 @@ fn package_and_die(name: &str) -> (&str, &str) {
 
 /// Whether a sample of [`ENERGY`] may be added up with its like: the MMIO driver shows the same counters as the MSR
 /// driver, and domains inside a package, such as `core`, are in it already.
-pub fn counts_once(
-    sample: &prometheus::proto::Metric,
-    all: &[&prometheus::proto::Metric],
-) -> bool {
-    let get = |sample, name| label(sample, name).unwrap_or_default();
-    let (name, control_type) = (get(sample, "name"), get(sample, "control_type"));
+pub fn counts_once(sample: &proto::Metric, all: &[&proto::Metric]) -> bool {
+    let name = label(sample, "name").unwrap_or_default();
     let outermost = name.starts_with("package-") || name == "dram" || name.starts_with("psys");
-    let twin = |other: &&&prometheus::proto::Metric| {
-        get(other, "name") == name && get(other, "control_type") == "intel-rapl"
-    };
-    outermost && (control_type == "intel-rapl" || !all.iter().any(|other| twin(&other)))
+    let is_msr = |sample: &proto::Metric| label(sample, "control_type") == Some("intel-rapl");
+    let twin = |other: &&proto::Metric| is_msr(other) && label(other, "name") == Some(name);
+    outermost && (is_msr(sample) || !all.iter().any(twin))
 }
 
 #[cfg(test)]

@@ -92,7 +92,11 @@ impl Collector for Settings {
         let online = root.parse(&mut files.online, parse::cpu_list)?;
         let driver = root.optional(root.parse(&mut files.cpuidle_driver, parse::word));
         let governor = root.optional(root.parse(&mut files.cpuidle_governor, parse::word));
-        if self.layout.as_ref().is_none_or(|l| !l.fits(&online, &driver)) {
+        if self
+            .layout
+            .as_ref()
+            .is_none_or(|l| !l.fits(&online, &driver))
+        {
             self.layout = Some(Layout::scan(root, online, driver.clone()));
         }
         let layout = self.layout.get_or_insert_default();

@@ -195,7 +195,12 @@ softirq 153411 0 23311
     #[test]
     fn an_empty_file_has_nothing_and_a_broken_one_is_refused() {
         assert_eq!(stat("").unwrap(), Reading::default());
-        for bad in ["ctxt\n", "ctxt x\n", "cpu0 1 2 -3\n", "intr 18446744073709551616\n"] {
+        for bad in [
+            "ctxt\n",
+            "ctxt x\n",
+            "cpu0 1 2 -3\n",
+            "intr 18446744073709551616\n",
+        ] {
             assert!(stat(bad).is_err(), "{bad}");
         }
         assert_eq!(stat("btime 1\ncpu0 1").unwrap().cpus[0].1[0], 1);

@@ -35,7 +35,11 @@ impl Pace {
             })
             .collect();
         let all: f64 = pending.iter().sum();
-        let share = if all > elapsed_us { elapsed_us / all } else { 1.0 };
+        let share = if all > elapsed_us {
+            elapsed_us / all
+        } else {
+            1.0
+        };
         for ((published, raw), pending) in self.published_us.iter_mut().zip(raw).zip(pending) {
             *published = match (raw, *published) {
                 (Some(raw), Some(before)) if raw >= before => Some(before + pending * share),
