@@ -12,7 +12,7 @@ use crate::collector::Entry;
 use crate::node::Node;
 use crate::page;
 use crate::root::Paths;
-use crate::scrape::{Families, NoReader, Scraper, Selection};
+use crate::scrape::{Families, NoReader, Scraper, Selection, Standing};
 
 /// RAPL counters wrap, and a change of settings should be dated: with nobody scraping for this long the exporter looks
 /// itself. A 400 W AMD package wraps in 160 s.
@@ -52,6 +52,11 @@ impl Exporter {
                 .unwrap_or_else(PoisonError::into_inner) = Instant::now();
         }
         self.scraper.scrape(selection).await
+    }
+
+    /// How each collector ended its last run.
+    pub fn standings(&self) -> Vec<Standing> {
+        self.scraper.standings()
     }
 
     /// The families of one scrape with those of the host, as `query` selects.
@@ -128,7 +133,7 @@ impl Exporter {
             .filter(|name| self.names.contains(*name));
         let selection = Selection::Only(settings.map(|name| (*name).to_owned()).collect());
         let families = self.scrape(selection).await;
-        page::summary(families.ok().as_deref(), &self.scraper.standings())
+        page::summary(families.ok().as_deref(), &self.standings())
     }
 }
 
