@@ -1,1 +1,5 @@
-//! Placeholder.
+//! wakelag-probe: times real database queries and says under which CPU power settings each ran.
+
+pub mod config;
+pub mod workload;
+pub mod workloads;
