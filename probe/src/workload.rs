@@ -83,7 +83,7 @@ impl Param {
         let (low, high) = self.int.uniform;
         let values = u128::from(high.abs_diff(low)) + 1;
         // Multiply and shift: the bias is below values / 2^64.
-        let offset = (u128::from(draws.next()) * values) >> 64;
+        let offset = (u128::from(draws.number()) * values) >> 64;
         low.wrapping_add(offset as i64)
     }
 }
@@ -100,7 +100,7 @@ impl Draws {
     }
 
     /// The next number, uniform over all of u64.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

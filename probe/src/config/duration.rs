@@ -31,7 +31,7 @@ fn parse(text: &str) -> Option<Duration> {
 pub fn shortest(span: Duration) -> String {
     let micros = span.as_micros();
     for (unit, size) in [("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000)] {
-        if micros > 0 && micros % size == 0 {
+        if micros > 0 && micros.is_multiple_of(size) {
             return format!("{}{unit}", micros / size);
         }
     }
