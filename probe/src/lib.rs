@@ -4,6 +4,8 @@ pub mod config;
 pub mod engine;
 pub mod engines;
 pub mod placement;
+pub mod record;
+pub mod runner;
 pub mod schedule;
 pub mod workload;
 pub mod workloads;

@@ -1,1 +1,3 @@
+//! The program wakelag-probe.
+
 fn main() {}
