@@ -18,9 +18,8 @@ use std::time::Duration;
 use toolkit::config::{Error, Secret};
 
 pub use address::Address;
-pub use duration::shortest as format_duration;
 
-use crate::workload::Workload;
+use crate::workload::{Dialect, Workload};
 
 /// A checked configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +62,14 @@ pub enum Access {
 }
 
 impl Access {
+    /// Whose words its statements are in.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Access::Postgres(_) => Dialect::Postgres,
+            Access::Sqlite { .. } => Dialect::Sqlite,
+        }
+    }
+
     /// Label `engine`.
     pub fn engine(&self) -> &'static str {
         match self {
@@ -179,7 +186,7 @@ pub fn embedded(state: &Path) -> Config {
             },
             timeout: check::DEFAULT_TIMEOUT,
             placement: Placement::default(),
-            workloads: crate::workloads::all(crate::workload::Dialect::Sqlite),
+            workloads: crate::workloads::all(Dialect::Sqlite),
         }],
     }
 }

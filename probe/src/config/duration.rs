@@ -27,17 +27,6 @@ fn parse(text: &str) -> Option<Duration> {
         .map(Duration::from_micros)
 }
 
-/// Writes a duration of whole microseconds the way it is read, in the largest unit that leaves no rest.
-pub fn shortest(span: Duration) -> String {
-    let micros = span.as_micros();
-    for (unit, size) in [("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000)] {
-        if micros > 0 && micros.is_multiple_of(size) {
-            return format!("{}{unit}", micros / size);
-        }
-    }
-    format!("{micros}us")
-}
-
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         text::read(from, "a duration such as 250ms", |text| {
@@ -55,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_unit_is_read_and_written_back() {
+    fn every_unit_is_read() {
         for (text, micros) in [
             ("7us", 7),
             ("250ms", 250_000),
@@ -63,10 +52,8 @@ mod tests {
             ("5m", 300_000_000),
         ] {
             assert_eq!(parse(text), Some(Duration::from_micros(micros)), "{text}");
-            assert_eq!(shortest(Duration::from_micros(micros)), text);
         }
         assert_eq!(parse("0"), Some(Duration::ZERO));
-        assert_eq!(shortest(Duration::ZERO), "0us");
     }
 
     #[test]

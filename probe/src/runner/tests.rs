@@ -4,6 +4,7 @@ use super::*;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
+use crate::engine::Peer;
 use crate::workload::{Pattern, Protocol, Statement};
 
 /// What the scripted database does at a query: how long it takes and how it ends.
