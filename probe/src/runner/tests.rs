@@ -1,0 +1,252 @@
+//! Lanes against an engine made of a list of what happens next.
+
+use super::*;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use crate::engine::Peer;
+use crate::workload::{Pattern, Protocol, Statement};
+
+/// What the scripted database does at a query: how long it takes and how it ends.
+type Step = (Duration, Result<(), Failure>);
+
+#[derive(Default)]
+struct Script {
+    connects: Mutex<VecDeque<Failure>>,
+    steps: Mutex<VecDeque<Step>>,
+    /// Stops the lane when the steps are used up.
+    stop: Arc<Stop>,
+}
+
+struct Scripted(Arc<Script>);
+
+impl Engine for Scripted {
+    fn connect(&mut self, _: &Workload, phases: &mut Phases) -> Result<Box<dyn Session>, Failure> {
+        phases.connect = Some(Duration::ZERO);
+        match self.0.connects.lock().unwrap().pop_front() {
+            Some(failure) => Err(failure),
+            None => Ok(Box::new(Scripted(Arc::clone(&self.0)))),
+        }
+    }
+}
+
+impl Session for Scripted {
+    fn peer(&self) -> &Peer {
+        static PEER: Peer = Peer {
+            version: String::new(),
+            transport: "test",
+            tls: "none",
+        };
+        &PEER
+    }
+
+    fn execute(&mut self, _: &[i64]) -> Result<Timings, Failure> {
+        let mut steps = self.0.steps.lock().unwrap();
+        let (takes, end) = steps.pop_front().unwrap_or((Duration::ZERO, Ok(())));
+        if steps.is_empty() {
+            self.0.stop.stop();
+        }
+        drop(steps);
+        let started = Instant::now();
+        std::thread::sleep(takes);
+        end.map(|()| Timings {
+            started,
+            first_row: None,
+            last_row: None,
+            done: Instant::now(),
+        })
+    }
+}
+
+#[derive(Default)]
+struct Seen(Mutex<Events>);
+
+#[derive(Default, Clone)]
+struct Events {
+    connects: Vec<bool>,
+    unconnected: usize,
+    warmed_up: u32,
+    samples: Vec<Sample>,
+    failures: Vec<Outcome>,
+    dropped: u64,
+    lags: Vec<Duration>,
+}
+
+impl Observer for Seen {
+    fn connected(&self, _: &Peer, _: &Phases, again: bool) {
+        self.0.lock().unwrap().connects.push(again);
+    }
+    fn unconnected(&self, _: &Phases, _: &Failure) {
+        self.0.lock().unwrap().unconnected += 1;
+    }
+    fn warmed_up(&self) {
+        self.0.lock().unwrap().warmed_up += 1;
+    }
+    fn answered(&self, sample: &Sample) {
+        self.0.lock().unwrap().samples.push(*sample);
+    }
+    fn failed(&self, failure: &Failure) {
+        self.0.lock().unwrap().failures.push(failure.outcome);
+    }
+    fn dropped(&self, starts: u64) {
+        self.0.lock().unwrap().dropped += starts;
+    }
+    fn woke(&self, lag: Duration) {
+        self.0.lock().unwrap().lags.push(lag);
+    }
+}
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Runs a lane until the steps are used up.
+fn run(every: Duration, queries: u16, connects: Vec<Failure>, steps: Vec<Step>) -> Events {
+    let stop = Arc::new(Stop::default());
+    let script = Arc::new(Script {
+        connects: Mutex::new(connects.into()),
+        steps: Mutex::new(steps.into()),
+        stop: Arc::clone(&stop),
+    });
+    let seen = Arc::new(Seen::default());
+    let lane = Lane {
+        engine: Box::new(Scripted(script)),
+        workload: Arc::new(Workload {
+            name: "test".to_owned(),
+            statement: Statement {
+                text: String::new(),
+                params: Vec::new(),
+                protocol: Protocol::Prepared,
+            },
+            pattern: Pattern { every, queries },
+            lanes: 1,
+            fixture: None,
+        }),
+        placement: Placement::default(),
+        query_limit: Duration::from_secs(1),
+        first: Instant::now(),
+        seed: 1,
+        observer: Arc::clone(&seen) as Arc<dyn Observer>,
+        stop,
+    };
+    start(lane).unwrap().join().unwrap();
+    let events = seen.0.lock().unwrap();
+    events.clone()
+}
+
+fn quick(count: u32) -> Vec<Step> {
+    (0..count).map(|_| (Duration::ZERO, Ok(()))).collect()
+}
+
+fn fails(outcome: Outcome, usable: bool) -> Step {
+    let failure = Failure {
+        outcome,
+        message: String::new(),
+        usable,
+    };
+    (Duration::ZERO, Err(failure))
+}
+
+#[test]
+fn the_warm_up_is_counted_apart_after_each_connect() {
+    let mut steps = quick(WARM_UP + 5);
+    steps.push(fails(Outcome::Disconnected, false));
+    steps.extend(quick(WARM_UP + 3));
+    let seen = run(Duration::ZERO, 1, Vec::new(), steps);
+    assert_eq!(seen.connects, [false, true]);
+    assert_eq!(seen.warmed_up, 2 * WARM_UP);
+    assert_eq!(seen.samples.len(), 8);
+    assert_eq!(seen.failures, [Outcome::Disconnected]);
+}
+
+#[test]
+fn a_usable_session_is_kept_after_a_failure() {
+    let mut steps = quick(WARM_UP);
+    steps.push(fails(Outcome::LockTimeout, true));
+    steps.extend(quick(2));
+    let seen = run(Duration::ZERO, 1, Vec::new(), steps);
+    assert_eq!(seen.connects, [false]);
+    assert_eq!(seen.samples.len(), 2);
+}
+
+#[test]
+fn a_connect_that_fails_is_tried_again_and_is_no_query() {
+    let refused = Failure::fatal(Outcome::Refused, "");
+    let seen = run(
+        5 * MS,
+        1,
+        vec![refused.clone(), refused],
+        quick(WARM_UP + 1),
+    );
+    assert_eq!(
+        (seen.unconnected, seen.connects.as_slice()),
+        (2, &[false][..])
+    );
+    assert!(seen.failures.is_empty());
+    // The second pause is at least 125 ms of a 5 ms pattern, and nobody asked meanwhile.
+    assert!(seen.dropped >= 20, "{}", seen.dropped);
+}
+
+#[test]
+fn only_the_first_of_a_run_pays_for_the_pause() {
+    // 12 runs of 4; the warm-up takes the first two and a half.
+    let seen = run(30 * MS, 4, Vec::new(), quick(48));
+    let first = |s: &&Sample| s.position == Position::First;
+    let firsts = seen.samples.iter().filter(first).count();
+    let late = seen.failures.len();
+    assert_eq!(firsts + late, 9, "{:?}", seen.failures);
+    assert!(seen.lags.len() <= 12 && seen.lags.len() >= 9);
+    for sample in seen.samples.iter().filter(|s| s.position == Position::Next) {
+        assert_eq!(sample.intended, sample.timings.started);
+    }
+}
+
+/// Coordinated omission: a stall must show in the response time of every start it delayed, and in the service time of
+/// one query.
+#[test]
+fn a_stall_delays_every_start_it_covers_once() {
+    // A host that runs this test late makes another attempt.
+    let stalled = || {
+        let mut steps = quick(WARM_UP + 5);
+        steps.push((300 * MS, Ok(())));
+        steps.extend(quick(40));
+        run(10 * MS, 1, Vec::new(), steps)
+    };
+    let seen = (0..10)
+        .map(|_| stalled())
+        .find(|seen| seen.failures.is_empty())
+        .expect("this host was never on time");
+    let slow =
+        |time: fn(&Sample) -> Duration| seen.samples.iter().filter(|s| time(s) >= 100 * MS).count();
+    assert_eq!(slow(Sample::service), 1);
+    // Of the 30 starts in 300 ms those of the first 200 ms wait at least 100 ms.
+    let waited = slow(Sample::response);
+    assert!((19..=24).contains(&waited), "{waited}");
+    assert_eq!(seen.samples.len(), 46);
+    assert!(seen.dropped <= 1, "{}", seen.dropped);
+}
+
+#[test]
+fn a_rate_above_capacity_drops_starts_and_bounds_the_response_time() {
+    // 1 ms of work every 100 us, with a backlog of 2 s: 3 s are more than it may hold.
+    let steps = (0..3000).map(|_| (MS, Ok(()))).collect();
+    let seen = run(MS / 10, 1, Vec::new(), steps);
+    assert!(seen.dropped > 1000, "{}", seen.dropped);
+    let worst = seen.samples.iter().map(Sample::response).max().unwrap();
+    assert!(worst < Duration::from_millis(2500), "{worst:?}");
+}
+
+#[test]
+fn pauses_grow_to_their_bound() {
+    let mut draws = Draws::new(3);
+    assert_eq!(pause(1, &mut draws), Duration::ZERO);
+    for (breaks, full) in [
+        (2, 250),
+        (3, 500),
+        (5, 2000),
+        (8, 10_000),
+        (u32::MAX, 10_000),
+    ] {
+        let pause = pause(breaks, &mut draws);
+        let full = Duration::from_millis(full);
+        assert!(pause <= full && pause >= full / 2, "{breaks}: {pause:?}");
+    }
+}
