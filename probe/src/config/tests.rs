@@ -31,7 +31,7 @@ fn the_least_a_target_needs() {
             create: false
         }
     );
-    assert_eq!(target.workloads[0].statement.text, "SELECT 1");
+    assert_eq!(target.workloads[0].name, "select1");
 }
 
 #[test]
