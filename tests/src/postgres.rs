@@ -10,6 +10,7 @@ const BIN: &str = "/usr/lib/postgresql/15/bin";
 /// A running server. The user of the tests' own connections to it is its superuser, `postgres`.
 pub struct Postgres {
     dir: tempfile::TempDir,
+    /// Its TCP port on loopback.
     pub port: u16,
 }
 
