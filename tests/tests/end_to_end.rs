@@ -1,7 +1,7 @@
 //! The whole path on real programs: PostgreSQL is asked by the probe, the exporter reads a fixture machine, Prometheus
 //! scrapes both, and the machine's governor is changed while everything runs.
-
 #![allow(clippy::unwrap_used)] // helpers beside the tests are tests too
+
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use tests::fixture::{self, Fixture};
 use tests::golden::repository;
 use tests::postgres::Postgres;
 use tests::program::Program;
-use tests::prometheus::Prometheus;
+use tests::prometheus::{Prometheus, Series};
 
 const NODE: &str = "db1";
 const OLD: &str = "powersave/boost=on/idle<=C6@170us/smt=on";
@@ -44,13 +44,21 @@ fn a_governor_change_moves_latency_time_and_energy_to_a_new_profile() {
         let new = served.wait_for_value(&samples(NEW), |count| count >= 100.0);
         let old = served.value(&samples(OLD));
         served.wait_for_value(&samples(NEW), |count| count >= new + 500.0);
-        assert_eq!(served.value(&samples(OLD)), old, "the old profile's histogram still moves");
+        assert_eq!(
+            served.value(&samples(OLD)),
+            old,
+            "the old profile's histogram still moves"
+        );
 
         let seen_at = served.value("wakelag_profile_last_change_timestamp_seconds");
         let late_s = seen_at - changed_at;
-        assert!((0.0..ONE_SCRAPE_S).contains(&late_s), "seen {late_s} s after the change");
+        assert!(
+            (0.0..ONE_SCRAPE_S).contains(&late_s),
+            "seen {late_s} s after the change"
+        );
         check_seconds(&served, seen_at);
         check_joules(&served, changed_at, &spent);
+        check_dashboards(&served);
         drop(ended);
     });
 }
@@ -66,12 +74,22 @@ fn check_seconds(served: &Served<'_>, seen_at: f64) {
     // One query, so that all figures are of one scrape.
     let since = format!("timestamp({}) - {seen_at} - {0}", seconds(NEW));
     let missing_s = served.value(&since);
-    assert!(missing_s.abs() < 0.5, "{missing_s} s are missing under the new profile");
+    assert!(
+        missing_s.abs() < 0.5,
+        "{missing_s} s are missing under the new profile"
+    );
     let changing_s = served.value(&seconds("changing"));
-    assert!((0.0..ONE_SCRAPE_S).contains(&changing_s), "{changing_s} s of change");
+    assert!(
+        (0.0..ONE_SCRAPE_S).contains(&changing_s),
+        "{changing_s} s of change"
+    );
     let old_s = served.value(&seconds(OLD));
     served.wait_for_value(&seconds(NEW), |new_s| new_s > 5.0);
-    assert_eq!(served.value(&seconds(OLD)), old_s, "the old profile still spends time");
+    assert_eq!(
+        served.value(&seconds(OLD)),
+        old_s,
+        "the old profile still spends time"
+    );
 }
 
 /// All energy is accounted for, and the new profile has what the machine has spent since the change.
@@ -82,7 +100,10 @@ fn check_joules(served: &Served<'_>, changed_at: f64, spent: &Mutex<Vec<(f64, f6
     let all = "wakelag_rapl_energy_joules_total{name=\"package-0\"}";
     let unaccounted = format!("sum({}) - sum({all})", joules(".*"));
     let unaccounted_j = served.value(&unaccounted);
-    assert!(unaccounted_j.abs() < 1e-6, "{unaccounted_j} J belong to no profile");
+    assert!(
+        unaccounted_j.abs() < 1e-6,
+        "{unaccounted_j} J belong to no profile"
+    );
     let under_new = joules(&regex_escape(NEW));
     let read_at = served.value(&format!("timestamp({under_new})"));
     // The same sample again: Prometheus answers with the last one it has.
@@ -97,7 +118,57 @@ fn check_joules(served: &Served<'_>, changed_at: f64, spent: &Mutex<Vec<(f64, f6
         between(changed_at + 2.0 * ONE_SCRAPE_S, read_at - 0.5),
     );
     assert!(least > 10.0, "too little was spent to judge: {least} J");
-    assert!((least..=most).contains(&new_j), "{new_j} J under the new profile, of {least}..{most} J");
+    assert!(
+        (least..=most).contains(&new_j),
+        "{new_j} J under the new profile, of {least}..{most} J"
+    );
+}
+
+/// Every query of every dashboard returns data, with its variables set to everything.
+fn check_dashboards(served: &Served<'_>) {
+    let mut asked = 0;
+    for (title, query) in dashboard_queries() {
+        let query = [
+            ("$__rate_interval", "10s"),
+            ("$__range", "1m"),
+            ("$quantile", "0.99"),
+            ("$node", ".+"),
+            ("$target", ".+"),
+            ("$workload", ".+"),
+        ]
+        .iter()
+        .fold(query, |query, (variable, value)| {
+            query.replace(variable, value)
+        });
+        served.wait_for(&query, &title, |series| {
+            !series.is_empty() && series.iter().all(|series| series.value.is_finite())
+        });
+        asked += 1;
+    }
+    assert!(
+        asked > 10,
+        "only {asked} queries were found in the dashboards"
+    );
+}
+
+/// Title and expression of each target of each panel.
+fn dashboard_queries() -> Vec<(String, String)> {
+    let mut queries = Vec::new();
+    for entry in std::fs::read_dir(repository().join("dashboards")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for panel in dashboard["panels"].as_array().into_iter().flatten() {
+            for target in panel["targets"].as_array().into_iter().flatten() {
+                let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+                queries.push((text(&panel["title"]), text(&target["expr"])));
+            }
+        }
+    }
+    queries
 }
 
 fn regex_escape(profile: &str) -> String {
@@ -187,7 +258,10 @@ fn probe(server: &Postgres, exporter: &str) -> (tempfile::TempDir, Program) {
 }
 
 fn scrape_both(exporter: &str, probe: &str) -> String {
-    let rules = repository().join("dashboards/rules").canonicalize().unwrap();
+    let rules = repository()
+        .join("dashboards/rules")
+        .canonicalize()
+        .unwrap();
     let target = |url: &str| url.trim_start_matches("http://").to_owned();
     format!(
         "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
@@ -213,17 +287,23 @@ impl Served<'_> {
     }
 
     fn wait_for_value(&self, query: &str, wanted: impl Fn(f64) -> bool) -> f64 {
+        let one = |series: &[Series]| matches!(series, [one] if wanted(one.value));
+        self.wait_for(query, "a value", one)[0].value
+    }
+
+    /// Asks again and again until the answer is as `wanted`.
+    fn wait_for(&self, query: &str, what: &str, wanted: impl Fn(&[Series]) -> bool) -> Vec<Series> {
         let started = Instant::now();
         loop {
             let answer = self.0.query(query);
-            if let Ok([series]) = answer.as_deref()
-                && wanted(series.value)
+            if let Ok(series) = &answer
+                && wanted(series)
             {
-                return series.value;
+                return series.clone();
             }
             assert!(
                 started.elapsed() < PATIENCE,
-                "{query}\nhas no such value: {answer:?}\nprobe:\n{}\nexporter:\n{}",
+                "{what}: {query}\ngives nothing of the kind: {answer:?}\nprobe:\n{}\nexporter:\n{}",
                 self.1.log(),
                 self.2.log()
             );
@@ -233,5 +313,8 @@ impl Served<'_> {
 }
 
 fn now_s() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs_f64()
 }
