@@ -24,7 +24,9 @@ pub(super) fn results() -> Panel {
 pub(super) fn own_part() -> Panel {
     let median = |family: &str| {
         let buckets = probe(&format!("{family}_bucket"), "");
-        format!("histogram_quantile(0.5, sum by (le, target) (rate({buckets}[$__rate_interval])))")
+        format!(
+            "histogram_quantile(0.5, sum by (le, target) (rate({buckets}[$__rate_interval]))) > 0"
+        )
     };
     Panel::series("The probe's own part", Unit::Seconds)
         .query(
