@@ -44,11 +44,18 @@ fn a_governor_change_moves_latency_time_and_energy_to_a_new_profile() {
         let new = served.wait_for_value(&samples(NEW), |count| count >= 100.0);
         let old = served.value(&samples(OLD));
         served.wait_for_value(&samples(NEW), |count| count >= new + 500.0);
-        assert_eq!(served.value(&samples(OLD)), old, "the old profile's histogram still moves");
+        assert_eq!(
+            served.value(&samples(OLD)),
+            old,
+            "the old profile's histogram still moves"
+        );
 
         let seen_at = served.value("wakelag_profile_last_change_timestamp_seconds");
         let late_s = seen_at - changed_at;
-        assert!((0.0..ONE_SCRAPE_S).contains(&late_s), "seen {late_s} s after the change");
+        assert!(
+            (0.0..ONE_SCRAPE_S).contains(&late_s),
+            "seen {late_s} s after the change"
+        );
         check_seconds(&served, seen_at);
         check_joules(&served, changed_at, &spent);
         drop(ended);
@@ -66,12 +73,22 @@ fn check_seconds(served: &Served<'_>, seen_at: f64) {
     // One query, so that all figures are of one scrape.
     let since = format!("timestamp({}) - {seen_at} - {0}", seconds(NEW));
     let missing_s = served.value(&since);
-    assert!(missing_s.abs() < 0.5, "{missing_s} s are missing under the new profile");
+    assert!(
+        missing_s.abs() < 0.5,
+        "{missing_s} s are missing under the new profile"
+    );
     let changing_s = served.value(&seconds("changing"));
-    assert!((0.0..ONE_SCRAPE_S).contains(&changing_s), "{changing_s} s of change");
+    assert!(
+        (0.0..ONE_SCRAPE_S).contains(&changing_s),
+        "{changing_s} s of change"
+    );
     let old_s = served.value(&seconds(OLD));
     served.wait_for_value(&seconds(NEW), |new_s| new_s > 5.0);
-    assert_eq!(served.value(&seconds(OLD)), old_s, "the old profile still spends time");
+    assert_eq!(
+        served.value(&seconds(OLD)),
+        old_s,
+        "the old profile still spends time"
+    );
 }
 
 /// All energy is accounted for, and the new profile has what the machine has spent since the change.
@@ -82,7 +99,10 @@ fn check_joules(served: &Served<'_>, changed_at: f64, spent: &Mutex<Vec<(f64, f6
     let all = "wakelag_rapl_energy_joules_total{name=\"package-0\"}";
     let unaccounted = format!("sum({}) - sum({all})", joules(".*"));
     let unaccounted_j = served.value(&unaccounted);
-    assert!(unaccounted_j.abs() < 1e-6, "{unaccounted_j} J belong to no profile");
+    assert!(
+        unaccounted_j.abs() < 1e-6,
+        "{unaccounted_j} J belong to no profile"
+    );
     let under_new = joules(&regex_escape(NEW));
     let read_at = served.value(&format!("timestamp({under_new})"));
     // The same sample again: Prometheus answers with the last one it has.
@@ -97,7 +117,10 @@ fn check_joules(served: &Served<'_>, changed_at: f64, spent: &Mutex<Vec<(f64, f6
         between(changed_at + 2.0 * ONE_SCRAPE_S, read_at - 0.5),
     );
     assert!(least > 10.0, "too little was spent to judge: {least} J");
-    assert!((least..=most).contains(&new_j), "{new_j} J under the new profile, of {least}..{most} J");
+    assert!(
+        (least..=most).contains(&new_j),
+        "{new_j} J under the new profile, of {least}..{most} J"
+    );
 }
 
 fn regex_escape(profile: &str) -> String {
@@ -187,7 +210,10 @@ fn probe(server: &Postgres, exporter: &str) -> (tempfile::TempDir, Program) {
 }
 
 fn scrape_both(exporter: &str, probe: &str) -> String {
-    let rules = repository().join("dashboards/rules").canonicalize().unwrap();
+    let rules = repository()
+        .join("dashboards/rules")
+        .canonicalize()
+        .unwrap();
     let target = |url: &str| url.trim_start_matches("http://").to_owned();
     format!(
         "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
@@ -233,5 +259,8 @@ impl Served<'_> {
 }
 
 fn now_s() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs_f64()
 }
