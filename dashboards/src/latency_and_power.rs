@@ -52,7 +52,7 @@ pub fn dashboard() -> Dashboard {
             },
             Row {
                 title: "Can the figures be trusted",
-                panels: vec![trust::results(), trust::own_part()],
+                panels: vec![trust::results(), trust::late_starts()],
             },
         ],
     }

@@ -13,15 +13,17 @@ pub(crate) fn host(family: &str, more: &str) -> String {
 }
 
 /// The `q`-quantile of service time over the last moments, one series for each value of the labels `by`.
+///
+/// `> 0` drops series without samples (not a number), such as those of a profile that is over.
 pub(crate) fn service_quantile(q: &str, by: &str, more: &str) -> String {
     let buckets = probe("wakelag_probe_service_seconds_bucket", more);
-    format!("histogram_quantile({q}, sum by (le, {by}) (rate({buckets}[$__rate_interval])))")
+    format!("(histogram_quantile({q}, sum by (le, {by}) (rate({buckets}[$__rate_interval]))) > 0)")
 }
 
 /// The same over the whole range the dashboard shows.
 pub(crate) fn service_quantile_of_range(q: &str, by: &str, more: &str) -> String {
     let buckets = probe("wakelag_probe_service_seconds_bucket", more);
-    format!("histogram_quantile({q}, sum by (le, {by}) (increase({buckets}[$__range])))")
+    format!("(histogram_quantile({q}, sum by (le, {by}) (increase({buckets}[$__range]))) > 0)")
 }
 
 /// Watts of the CPU packages of each node: `package-*` zones only, for `core` and `uncore` are inside a package and

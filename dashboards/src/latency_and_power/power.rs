@@ -120,7 +120,7 @@ pub(super) fn profiles() -> Panel {
         "wakelag_profile_energy_joules_total",
         r#",name=~"package-.*",profile!="changing""#,
     );
-    let sum = |series: &str| format!("sum by (profile) (increase({series}[$__range]))");
+    let sum = |series: &str| format!("(sum by (profile) (increase({series}[$__range])) > 0)");
     Panel::table("Latency and watts by profile", "profile")
         .column("Median", Unit::Seconds, service_quantile_of_range("0.5", "profile", FIRST))
         .column("p99", Unit::Seconds, service_quantile_of_range("0.99", "profile", FIRST))

@@ -21,26 +21,22 @@ pub(super) fn results() -> Panel {
         })
 }
 
-pub(super) fn own_part() -> Panel {
-    let median = |family: &str| {
-        let buckets = probe(&format!("{family}_bucket"), "");
-        format!("histogram_quantile(0.5, sum by (le, target) (rate({buckets}[$__rate_interval])))")
+pub(super) fn late_starts() -> Panel {
+    let buckets = probe("wakelag_probe_timer_lag_seconds_bucket", "");
+    let quantile = |q: &str| {
+        format!(
+            "histogram_quantile({q}, sum by (le, target) (rate({buckets}[$__rate_interval]))) > 0"
+        )
     };
-    Panel::series("The probe's own part", Unit::Seconds)
-        .query(
-            median("wakelag_probe_client_wakeup_seconds"),
-            "{{target}} reply waited for the probe",
-        )
-        .query(
-            median("wakelag_probe_timer_lag_seconds"),
-            "{{target}} start was late by",
-        )
+    Panel::series("How late the probe starts", Unit::Seconds)
+        .query(quantile("0.5"), "{{target}} median")
+        .query(quantile("0.99"), "{{target}} 0.99")
         .guide(Guide {
-            shows: "Medians of two waits on the probe's own host: from the reply in its kernel to the probe running \
-                    again, and from the intended to the actual start of a query.",
-            read: "The first is part of the service time: a client that sleeps lives it too. It exists on TCP only. \
-                   The second is in the response time and not in the service time.",
-            bad: "The first is most of the median: you are measuring the client's host, not the database's.",
+            shows: "Time from the intended to the actual start of a query: what the timer and the wake-up of the probe's \
+                    own host cost.",
+            read: "It is in the response time, which counts from the intended start, and not in the service time. But \
+                   a host that wakes the probe late for a timer wakes it as late for a reply, and that is in both.",
+            bad: "As much as the median service time: you are measuring the client's host, not the database's.",
             act: "Set the profile of the client's host as well, or let the probe wait by spinning (`wait: spin`).",
             empty: NO_PROBE,
         })

@@ -87,7 +87,7 @@ impl Annotation {
     pub(super) fn json(&self) -> Value {
         json!({
             "name": self.name, "enable": self.on, "hide": false, "iconColor": self.color,
-            "datasource": super::datasource(), "expr": format!("({}) * 1000", self.at_seconds),
+            "datasource": super::datasource(), "expr": format!("(({}) > 0) * 1000", self.at_seconds),
             "useValueForTime": true, "step": "60s", "titleFormat": self.title, "textFormat": self.text,
             "tagKeys": "node",
         })
