@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
             let workloads = config.targets.iter().map(|target| target.workloads.len());
             let (targets, workloads) = (config.targets.len(), workloads.sum::<usize>());
             print(&format!(
-                "{}: {targets} targets, {workloads} workloads\n",
+                "{}: targets: {targets}, workloads: {workloads}\n",
                 file.display()
             ))
         }

@@ -1,3 +1,4 @@
+use super::settled::MAX_PROFILES;
 use super::*;
 use crate::engine::Timings;
 use toolkit::metric::{family, label};

@@ -8,14 +8,14 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 const BIN: &str = "/usr/lib/postgresql/15/bin";
 
 /// A running server. The user of the tests' own connections to it is its superuser, `postgres`.
-pub struct Postgres {
+pub(crate) struct Postgres {
     dir: tempfile::TempDir,
-    pub port: u16,
+    pub(crate) port: u16,
 }
 
 impl Postgres {
     /// Makes and starts a server whose TCP clients authenticate as `hba` says; over the UNIX socket all are trusted.
-    pub fn start(hba: &str) -> Self {
+    pub(crate) fn start(hba: &str) -> Self {
         assert!(
             Path::new(BIN).is_dir(),
             "{BIN} is missing: these tests need Debian's package postgresql-15"
@@ -44,7 +44,7 @@ impl Postgres {
     }
 
     /// Starts a server that was stopped.
-    pub fn go(&self) {
+    pub(crate) fn go(&self) {
         let options = format!(
             "-p {} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=30 -c shared_buffers=16MB",
             self.port,
@@ -67,7 +67,7 @@ impl Postgres {
     }
 
     /// Stops the server, ending every session.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         must(
             as_postgres("pg_ctl")
                 .args(["-w", "-m", "fast", "stop", "-D"])
@@ -76,13 +76,13 @@ impl Postgres {
     }
 
     /// Runs statements as superuser and returns their rows, unaligned.
-    pub fn sql(&self, text: &str) -> String {
+    pub(crate) fn sql(&self, text: &str) -> String {
         let output = must(self.psql().args(["-c", text]));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     /// A session that has run `text` and stays open.
-    pub fn session(&self, text: &str) -> Session {
+    pub(crate) fn session(&self, text: &str) -> Session {
         let mut child = self
             .psql()
             .stdin(Stdio::piped())
@@ -100,7 +100,7 @@ impl Postgres {
     }
 
     /// The directory of the UNIX socket.
-    pub fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.dir.path().join(format!(".s.PGSQL.{}", self.port))
     }
 
@@ -138,7 +138,7 @@ impl Drop for Postgres {
 }
 
 /// An open session; it ends with the value.
-pub struct Session {
+pub(crate) struct Session {
     child: Child,
     input: Option<ChildStdin>,
 }
