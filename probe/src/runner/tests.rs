@@ -98,8 +98,13 @@ impl Observer for Seen {
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Runs a lane until the steps are used up.
-fn run(every: Duration, queries: u16, connects: Vec<Failure>, steps: Vec<Step>) -> Events {
+/// Starts a lane that ends when the steps are used up.
+fn begin(
+    every: Duration,
+    queries: u16,
+    connects: Vec<Failure>,
+    steps: Vec<Step>,
+) -> (JoinHandle<()>, Arc<Seen>, Arc<Stop>) {
     let stop = Arc::new(Stop::default());
     let script = Arc::new(Script {
         connects: Mutex::new(connects.into()),
@@ -125,9 +130,15 @@ fn run(every: Duration, queries: u16, connects: Vec<Failure>, steps: Vec<Step>) 
         first: Instant::now(),
         seed: 1,
         observer: Arc::clone(&seen) as Arc<dyn Observer>,
-        stop,
+        stop: Arc::clone(&stop),
     };
-    start(lane).unwrap().join().unwrap();
+    (start(lane).unwrap(), seen, stop)
+}
+
+/// Runs a lane until the steps are used up.
+fn run(every: Duration, queries: u16, connects: Vec<Failure>, steps: Vec<Step>) -> Events {
+    let (lane, seen, _) = begin(every, queries, connects, steps);
+    lane.join().unwrap();
     let events = seen.0.lock().unwrap();
     events.clone()
 }
@@ -185,6 +196,19 @@ fn a_connect_that_fails_is_tried_again_and_is_no_query() {
     assert!(seen.dropped >= 20, "{}", seen.dropped);
 }
 
+/// A server that takes connections and breaks each at its first query is not asked at full rate either.
+#[test]
+fn pauses_grow_as_long_as_no_query_succeeds() {
+    let mut steps: Vec<Step> = (0..3)
+        .map(|_| fails(Outcome::Disconnected, false))
+        .collect();
+    steps.extend(quick(1));
+    let seen = run(MS, 1, Vec::new(), steps);
+    assert_eq!(seen.connects, [false, true, true, true]);
+    // No pause, then at least 125 ms, then at least 250 ms.
+    assert!(seen.dropped >= 350, "{}", seen.dropped);
+}
+
 #[test]
 fn only_the_first_of_a_run_pays_for_the_pause() {
     // 12 runs of 4; the warm-up takes the first two and a half.
@@ -221,6 +245,9 @@ fn a_stall_delays_every_start_it_covers_once() {
     let waited = slow(Sample::response);
     assert!((19..=24).contains(&waited), "{waited}");
     assert_eq!(seen.samples.len(), 46);
+    // What is caught up had no pause before it.
+    let paused = |s: &&Sample| s.position == Position::First && s.response() >= 100 * MS;
+    assert_eq!(seen.samples.iter().filter(paused).count(), 1);
     assert!(seen.dropped <= 1, "{}", seen.dropped);
 }
 
@@ -249,4 +276,32 @@ fn pauses_grow_to_their_bound() {
         let full = Duration::from_millis(full);
         assert!(pause <= full && pause >= full / 2, "{breaks}: {pause:?}");
     }
+}
+
+#[test]
+fn a_host_that_runs_the_lane_late_is_not_charged_to_the_database() {
+    let (lane, seen, stop) = begin(40 * MS, 1, Vec::new(), quick(WARM_UP + 30));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while seen.0.lock().unwrap().samples.is_empty() {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(MS);
+    }
+    let held = stop.hold();
+    std::thread::sleep(130 * MS);
+    drop(held);
+    lane.join().unwrap();
+    let seen = seen.0.lock().unwrap();
+    assert!(!seen.failures.is_empty());
+    assert!(
+        seen.failures
+            .iter()
+            .all(|outcome| *outcome == Outcome::ClientLate)
+    );
+    // The starts slept through are given up and not caught up.
+    assert!(seen.dropped >= 2, "{}", seen.dropped);
+    assert!(
+        seen.samples
+            .iter()
+            .all(|sample| sample.position == Position::First)
+    );
 }

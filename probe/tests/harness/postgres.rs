@@ -143,6 +143,15 @@ pub(crate) struct Session {
     input: Option<ChildStdin>,
 }
 
+impl Session {
+    /// Runs `text` and ends the session.
+    pub(crate) fn end(mut self, text: &str) {
+        if let Some(input) = &mut self.input {
+            writeln!(input, "{text}").unwrap();
+        }
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         drop(self.input.take());
