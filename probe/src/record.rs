@@ -1,7 +1,7 @@
 //! From what a lane saw to what is published: counters at once, latencies stamped with the profile they ran under.
 //!
 //! A sample says nothing about a setting until the host's profile has been read before and after it, so samples wait
-//! in a bounded queue for the next reading; [`stamp`] says what they get. Lanes and readers meet at two locks: lanes
+//! in a bounded queue for the next reading; `stamp` says what they get. Lanes and readers meet at two locks: lanes
 //! take the one for counters and the queue, which nobody holds for longer than a copy, so that a scrape of many
 //! histograms delays no query.
 
