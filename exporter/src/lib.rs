@@ -1,1 +1,32 @@
-//! Placeholder.
+//! wakelag-exporter: publishes what the kernel says about idle states, frequency, energy and scheduling, and the
+//! settings behind them, without waking the CPUs it measures.
+
+pub mod args;
+pub mod collector;
+pub mod collectors;
+pub mod cpus;
+pub mod ledger;
+pub mod node;
+pub mod page;
+pub mod parse;
+pub mod root;
+pub mod scrape;
+pub mod settings;
+pub mod site;
+
+use toolkit::metric::Desc;
+
+/// Every metric the exporter can publish, with the room it comes from.
+pub fn metrics() -> Vec<(&'static str, &'static Desc)> {
+    let rooms = collectors::COLLECTORS
+        .iter()
+        .map(|entry| (entry.info.name, entry.info.metrics))
+        .chain([
+            ("scrape", scrape::METRICS),
+            ("profile", ledger::METRICS),
+            ("node", node::METRICS),
+        ]);
+    rooms
+        .flat_map(|(room, metrics)| metrics.iter().map(move |desc| (room, *desc)))
+        .collect()
+}

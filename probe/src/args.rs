@@ -2,20 +2,22 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use exporter::args::{Kernel, with_collectors};
+use exporter::collector::Entry;
 use toolkit::flags::{Log, Web};
 
 /// Time real database queries and say under which CPU power settings each ran.
 #[derive(Debug, Parser)]
-#[command(name = "wakelag-probe", version)]
+#[command(name = "wakelag-probe", version, max_term_width = 120)]
 pub struct Args {
     /// Configuration file; without one, a SQLite file in the state directory is asked.
     #[arg(long = "config.file", value_name = "FILE", global = true)]
     pub config_file: Option<PathBuf>,
 
-    /// The web server of `serve`, which is what runs without a command.
+    /// What `serve` is told, which is what runs without a command.
     #[command(flatten)]
-    pub web: Web,
+    pub serve: ServeFlags,
 
     /// Logging.
     #[command(flatten)]
@@ -30,11 +32,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Ask every target all the time and publish what it takes (the default)
-    Serve {
-        /// The web server.
-        #[command(flatten)]
-        web: Web,
-    },
+    Serve(ServeFlags),
     /// Read a configuration file and say what is wrong with it
     Check {
         /// The file.
@@ -42,6 +40,56 @@ pub enum Command {
     },
     /// Ask one target as fast as it answers for a while, and print a table of the latencies
     Bench(Bench),
+}
+
+/// `serve`.
+#[derive(Debug, clap::Args)]
+pub struct ServeFlags {
+    /// Serve this host's own figures too: idle states, frequency, energy, scheduling. On without a configuration.
+    #[arg(long = "with-exporter")]
+    pub with_exporter: bool,
+
+    /// The web server.
+    #[command(flatten)]
+    pub web: Web,
+
+    /// Where this host's settings are read.
+    #[command(flatten)]
+    pub kernel: Kernel,
+}
+
+/// The collectors that are switched on.
+pub type Collectors = Vec<&'static Entry>;
+
+/// The command line, understood.
+#[derive(Debug)]
+pub struct CommandLine {
+    /// Commands and flags.
+    pub args: Args,
+    /// What `--collector.X` and `--no-collector.X` leave switched on.
+    pub collectors: Collectors,
+}
+
+/// Reads the command line of this process; on `--help` or a mistake the process ends.
+pub fn parse() -> CommandLine {
+    let matches = command().get_matches();
+    match Args::from_arg_matches(&matches) {
+        Ok(args) => CommandLine {
+            args,
+            collectors: match matches.subcommand() {
+                Some((SERVE, serve)) => exporter::args::enabled(serve),
+                _ => exporter::args::enabled(&matches),
+            },
+        },
+        Err(error) => error.exit(),
+    }
+}
+
+const SERVE: &str = "serve";
+
+/// The flags of the collectors stand with those of `serve`, written out or not.
+fn command() -> clap::Command {
+    with_collectors(Args::command()).mut_subcommand(SERVE, with_collectors)
 }
 
 /// `bench`.
@@ -96,11 +144,9 @@ pub enum Format {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
-
     #[test]
     fn the_command_line_is_consistent() {
-        Args::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
@@ -117,11 +163,10 @@ mod tests {
                 .command
                 .is_none()
         );
-        let Some(Command::Serve { web }) =
-            words("wakelag-probe serve --web.max-requests=3").command
-        else {
+        let serve = words("wakelag-probe serve --web.max-requests=3").command;
+        let Some(Command::Serve(flags)) = serve else {
             panic!("serve")
         };
-        assert_eq!(web.max_requests, 3);
+        assert_eq!(flags.web.max_requests, 3);
     }
 }

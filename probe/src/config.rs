@@ -18,6 +18,7 @@ use std::time::Duration;
 use toolkit::config::{Error, Secret};
 
 pub use address::Address;
+pub use check::this_host;
 
 use crate::workload::{Dialect, Workload};
 

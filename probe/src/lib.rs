@@ -5,8 +5,10 @@ pub mod bench;
 pub mod config;
 pub mod engine;
 pub mod engines;
+pub mod page;
 pub mod placement;
 pub mod prober;
+pub mod profile;
 pub mod record;
 pub mod runner;
 pub mod schedule;
@@ -17,7 +19,7 @@ pub mod workloads;
 
 use std::path::Path;
 
-use args::{Args, Command, Format};
+use args::{Args, Collectors, Command, CommandLine, Format, ServeFlags};
 use config::Config;
 
 /// Why the program ended. Prints as a sentence that names what and where.
@@ -35,21 +37,34 @@ pub enum Error {
     /// A benchmark has no result.
     #[error(transparent)]
     Bench(#[from] bench::Error),
-    /// Signals cannot be waited for.
-    #[error("cannot wait for signals: {0}")]
-    Signals(nix::errno::Errno),
+    /// The page and the metrics cannot be served.
+    #[error(transparent)]
+    Bind(#[from] toolkit::web::BindError),
+    /// Something the program runs on could not be had: a thread, a signal, a socket.
+    #[error("cannot start: {0}")]
+    Runtime(std::io::Error),
+    /// An exporter's address is none.
+    #[error("profile_from {0}: not an address such as http://db1:9973")]
+    ProfileFrom(String),
     /// The result could not be printed.
     #[error("cannot print the result: {0}")]
     Print(#[from] std::io::Error),
+}
+
+/// Every metric the probe can publish.
+pub fn metrics() -> &'static [&'static toolkit::metric::Desc] {
+    record::metrics::METRICS
 }
 
 /// Does what the command line says.
 ///
 /// # Errors
 /// See [`Error`].
-pub fn run(args: &Args) -> Result<(), Error> {
+pub fn run(line: CommandLine) -> Result<(), Error> {
+    let args = &line.args;
     match &args.command {
-        None | Some(Command::Serve { .. }) => serve::run(configuration(args)?),
+        None => serve(args, &args.serve, line.collectors),
+        Some(Command::Serve(flags)) => serve(args, flags, line.collectors),
         Some(Command::Check { file }) => {
             let config = config::load(file)?;
             let workloads = config.targets.iter().map(|target| target.workloads.len());
@@ -70,6 +85,17 @@ pub fn run(args: &Args) -> Result<(), Error> {
             }
         }
     }
+}
+
+/// Serves. The embedded default is to show something by itself, so the exporter belongs to it.
+fn serve(args: &Args, flags: &ServeFlags, collectors: Collectors) -> Result<(), Error> {
+    let with_exporter = flags.with_exporter || args.config_file.is_none();
+    let options = serve::Options {
+        web: flags.web.clone(),
+        kernel: flags.kernel.clone(),
+        collectors: with_exporter.then_some(collectors),
+    };
+    serve::run(configuration(args)?, &options)
 }
 
 /// The configuration file, or the embedded default.

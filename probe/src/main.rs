@@ -2,17 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use probe::args::Args;
-
 fn main() -> ExitCode {
-    let args = Args::parse();
-    args.log.start();
-    match probe::run(&args) {
+    let line = probe::args::parse();
+    line.args.log.start();
+    match probe::run(line) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("wakelag-probe: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => toolkit::log::fatal(&error),
     }
 }

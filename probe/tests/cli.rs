@@ -40,7 +40,7 @@ fn check_says_what_a_file_holds_or_where_it_is_wrong() {
     assert_eq!(
         text(&output.stderr),
         format!(
-            "wakelag-probe: {name}:2:55: no workload is named `selct1`; known: select1, select1-idle, point-select\n"
+            "error: {name}:2:55: no workload is named `selct1`; known: select1, select1-idle, point-select\n"
         )
     );
 }
@@ -73,7 +73,7 @@ fn a_failure_exits_with_1_and_a_wrong_command_line_with_2() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         text(&output.stderr),
-        "wakelag-probe: no target is named `nobody`; known: embedded\n"
+        "error: no target is named `nobody`; known: embedded\n"
     );
     assert_eq!(run(dir.path(), &["bench"]).status.code(), Some(2));
     assert_eq!(run(dir.path(), &["--seconds"]).status.code(), Some(2));

@@ -3,16 +3,13 @@
 // clippy.toml allows these in test functions; here the helpers beside them are tests too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "harness/postgres.rs"]
-mod harness;
-
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use harness::Postgres;
 use probe::config::{self, Config};
 use probe::engine::{self, Failure, Outcome, Phases, Session};
 use probe::prober::Prober;
+use tests::postgres::Postgres;
 use toolkit::metric::{Sink, family, label};
 
 /// A configuration of one target `t` over `address`, with a workload `w`.

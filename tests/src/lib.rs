@@ -1,1 +1,13 @@
-//! Placeholder.
+//! What the suites share: fixture machines to scrape instead of the host, golden files to compare with, and real
+//! programs to run beside ours.
+//!
+//! Everything here panics with a message that names the file, because everything here runs under a test or a
+//! benchmark; `unwrap` says enough there.
+#![allow(clippy::unwrap_used)]
+
+pub mod fixture;
+pub mod golden;
+pub mod http;
+pub mod postgres;
+pub mod program;
+pub mod prometheus;

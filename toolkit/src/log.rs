@@ -62,3 +62,19 @@ pub fn start(level: Level, format: Format) {
         tracing::debug!("logging was already started");
     }
 }
+
+/// Ends the program for `error`: one line a cause, from the last to the first, and exit code 1.
+pub fn fatal(error: &(dyn std::error::Error + 'static)) -> std::process::ExitCode {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Errors that print their cause themselves need it said once only.
+        if !message.contains(&cause_text) {
+            message = format!("{message}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    eprintln!("error: {message}");
+    std::process::ExitCode::FAILURE
+}

@@ -282,7 +282,7 @@ fn sqlite(entry: &TargetEntry, directory: &Path) -> Result<Access, (&'static str
 }
 
 /// This host's name, as the exporter calls it too.
-pub(super) fn this_host() -> String {
+pub fn this_host() -> String {
     nix::unistd::gethostname()
         .ok()
         .and_then(|name| name.into_string().ok())

@@ -8,14 +8,15 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 const BIN: &str = "/usr/lib/postgresql/15/bin";
 
 /// A running server. The user of the tests' own connections to it is its superuser, `postgres`.
-pub(crate) struct Postgres {
+pub struct Postgres {
     dir: tempfile::TempDir,
-    pub(crate) port: u16,
+    /// Its TCP port on loopback.
+    pub port: u16,
 }
 
 impl Postgres {
     /// Makes and starts a server whose TCP clients authenticate as `hba` says; over the UNIX socket all are trusted.
-    pub(crate) fn start(hba: &str) -> Self {
+    pub fn start(hba: &str) -> Self {
         assert!(
             Path::new(BIN).is_dir(),
             "{BIN} is missing: these tests need Debian's package postgresql-15"
@@ -44,7 +45,7 @@ impl Postgres {
     }
 
     /// Starts a server that was stopped.
-    pub(crate) fn go(&self) {
+    pub fn go(&self) {
         let options = format!(
             "-p {} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=30 -c shared_buffers=16MB",
             self.port,
@@ -67,7 +68,7 @@ impl Postgres {
     }
 
     /// Stops the server, ending every session.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         must(
             as_postgres("pg_ctl")
                 .args(["-w", "-m", "fast", "stop", "-D"])
@@ -76,13 +77,13 @@ impl Postgres {
     }
 
     /// Runs statements as superuser and returns their rows, unaligned.
-    pub(crate) fn sql(&self, text: &str) -> String {
+    pub fn sql(&self, text: &str) -> String {
         let output = must(self.psql().args(["-c", text]));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     /// A session that has run `text` and stays open.
-    pub(crate) fn session(&self, text: &str) -> Session {
+    pub fn session(&self, text: &str) -> Session {
         let mut child = self
             .psql()
             .stdin(Stdio::piped())
@@ -100,7 +101,7 @@ impl Postgres {
     }
 
     /// The directory of the UNIX socket.
-    pub(crate) fn socket(&self) -> PathBuf {
+    pub fn socket(&self) -> PathBuf {
         self.dir.path().join(format!(".s.PGSQL.{}", self.port))
     }
 
@@ -138,14 +139,14 @@ impl Drop for Postgres {
 }
 
 /// An open session; it ends with the value.
-pub(crate) struct Session {
+pub struct Session {
     child: Child,
     input: Option<ChildStdin>,
 }
 
 impl Session {
     /// Runs `text` and ends the session.
-    pub(crate) fn end(mut self, text: &str) {
+    pub fn end(mut self, text: &str) {
         if let Some(input) = &mut self.input {
             writeln!(input, "{text}").unwrap();
         }

@@ -1,0 +1,178 @@
+//! The command line: what is the same for both programs, the roots, and a pair of flags a collector.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::ValueParser;
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser,
+};
+
+use crate::collector::Entry;
+use crate::collectors::COLLECTORS;
+use crate::root::Paths;
+
+/// Publishes idle states, frequency, energy, scheduling and the settings behind them for Prometheus.
+#[derive(Debug, Parser)]
+#[command(name = "wakelag-exporter", version, max_term_width = 120)]
+struct Cli {
+    #[command(flatten)]
+    web: toolkit::flags::Web,
+    #[command(flatten)]
+    kernel: Kernel,
+    #[command(flatten)]
+    log: toolkit::flags::Log,
+}
+
+/// `--path.*`, `--node.name` and `--collector.timeout`.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Host")]
+pub struct Kernel {
+    /// Where procfs is mounted.
+    #[arg(long = "path.procfs", value_name = "DIR", default_value = "/proc")]
+    pub procfs: PathBuf,
+
+    /// Where sysfs is mounted.
+    #[arg(long = "path.sysfs", value_name = "DIR", default_value = "/sys")]
+    pub sysfs: PathBuf,
+
+    /// Name of this host in dashboards and rules; the default is its host name.
+    #[arg(long = "node.name", value_name = "NAME")]
+    pub node_name: Option<String>,
+
+    /// Time a collector may take before the scrape goes on without it.
+    #[arg(
+        long = "collector.timeout",
+        value_name = "SECONDS",
+        default_value = "1",
+        value_parser = ValueParser::new(seconds)
+    )]
+    pub timeout: Duration,
+}
+
+impl Kernel {
+    /// The roots, as the flags say.
+    pub fn paths(&self) -> Paths {
+        Paths::new(self.procfs.clone(), self.sysfs.clone())
+    }
+}
+
+/// The exporter's command line, understood.
+#[derive(Debug)]
+pub struct Options {
+    /// `--web.*`.
+    pub web: toolkit::flags::Web,
+    /// The host's flags.
+    pub kernel: Kernel,
+    /// `--log.*`.
+    pub log: toolkit::flags::Log,
+    /// The collectors that are switched on.
+    pub collectors: Vec<&'static Entry>,
+}
+
+/// Reads the command line of this process; on `--help` or a mistake the process ends.
+pub fn parse() -> Options {
+    let matches = with_collectors(Cli::command()).get_matches();
+    let collectors = enabled(&matches);
+    match Cli::from_arg_matches(&matches) {
+        Ok(cli) => Options {
+            web: cli.web,
+            kernel: cli.kernel,
+            log: cli.log,
+            collectors,
+        },
+        Err(error) => error.exit(),
+    }
+}
+
+/// Adds `--collector.X` and `--no-collector.X` for every collector.
+pub fn with_collectors(command: Command) -> Command {
+    COLLECTORS.iter().fold(command, |command, entry| {
+        let info = entry.info;
+        let (on, off) = (on_flag(entry), off_flag(entry));
+        let default = if info.default_on { "on" } else { "off" };
+        let switch = |flag: &str, other: &str| {
+            Arg::new(flag.to_owned())
+                .long(flag.to_owned())
+                .action(ArgAction::SetTrue)
+                .overrides_with(other.to_owned())
+                .help_heading("Collectors")
+        };
+        let help = format!(
+            "{} [cost class {:?}, default {default}]",
+            info.about, info.cost
+        );
+        command
+            .arg(switch(&on, &off).help(help))
+            .arg(switch(&off, &on).hide(true))
+    })
+}
+
+/// The collectors that `matches` switches on.
+pub fn enabled(matches: &ArgMatches) -> Vec<&'static Entry> {
+    let is_on = |entry: &&Entry| {
+        let (on, off) = (
+            matches.get_flag(&on_flag(entry)),
+            matches.get_flag(&off_flag(entry)),
+        );
+        on || (entry.info.default_on && !off)
+    };
+    COLLECTORS.iter().filter(is_on).collect()
+}
+
+fn on_flag(entry: &Entry) -> String {
+    format!("collector.{}", entry.info.name)
+}
+
+fn off_flag(entry: &Entry) -> String {
+    format!("no-collector.{}", entry.info.name)
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| format!("{text:?} is no number of seconds"))?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("a time above 0 is needed".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(flags: &[&str]) -> Vec<&'static str> {
+        let command = with_collectors(Cli::command());
+        let line = ["wakelag-exporter"].iter().chain(flags);
+        let matches = command.try_get_matches_from(line).unwrap();
+        enabled(&matches)
+            .iter()
+            .map(|entry| entry.info.name)
+            .collect()
+    }
+
+    #[test]
+    fn every_collector_has_its_flags_and_the_last_one_wins() {
+        assert_eq!(
+            names(&[]).len(),
+            COLLECTORS.iter().filter(|e| e.info.default_on).count()
+        );
+        assert!(!names(&["--no-collector.rapl"]).contains(&"rapl"));
+        assert!(names(&["--no-collector.rapl", "--collector.rapl"]).contains(&"rapl"));
+        assert!(!names(&["--collector.rapl", "--no-collector.rapl"]).contains(&"rapl"));
+    }
+
+    #[test]
+    fn a_time_has_to_be_above_zero() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["0", "-1", "x", "inf", "nan"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        with_collectors(Cli::command()).debug_assert();
+    }
+}

@@ -1,0 +1,23 @@
+//! The one list of collectors. A new collector is a file beside this one and a line in [`COLLECTORS`].
+
+pub mod cpufreq;
+pub mod cpuidle;
+pub mod pressure;
+pub mod rapl;
+pub mod schedstat;
+pub mod settings;
+pub mod stat;
+
+use crate::collector::Entry;
+
+/// Every collector, in the order they run: settings first, so that what follows was read under the profile it is
+/// published with.
+pub static COLLECTORS: &[Entry] = &[
+    Entry::of::<settings::Settings>(),
+    Entry::of::<rapl::Rapl>(),
+    Entry::of::<cpuidle::Cpuidle>(),
+    Entry::of::<cpufreq::Cpufreq>(),
+    Entry::of::<schedstat::Schedstat>(),
+    Entry::of::<stat::Stat>(),
+    Entry::of::<pressure::Pressure>(),
+];

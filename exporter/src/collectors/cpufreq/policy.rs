@@ -1,0 +1,171 @@
+//! The files of one frequency policy.
+
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+
+use super::{Reading, time_in_state};
+use crate::cpus::Policy;
+use crate::parse::{self, ParseError};
+use crate::root::{Error, Kept, Root, absent};
+
+/// How often reading a frequency may take long before it is taken for a kernel that sleeps.
+const SLOW_READS: u32 = 3;
+/// A kernel that interrupts the CPU sleeps at least 10 ms in the read; a read of memory takes some microseconds.
+const SLOW: Duration = Duration::from_millis(8);
+
+/// The files of one policy that change, and what does not.
+#[derive(Debug)]
+pub(super) struct PolicyFiles {
+    cpus: Vec<String>,
+    min_khz: Option<u64>,
+    max_khz: Option<u64>,
+    current: Kept,
+    average: Option<Kept>,
+    scaling_min: Kept,
+    scaling_max: Kept,
+    transitions: Option<Kept>,
+    time_in_state: Option<Kept>,
+    gone: bool,
+}
+
+/// Whether reading the current frequency is free on this kernel.
+///
+/// x86 before Linux 5.19 interrupts the CPU twice and sleeps 10 ms between, at every read more than a second after the
+/// last. A read that was just preempted looks the same, so it takes three slow ones in a row, at the pace of scrapes.
+#[derive(Debug, Default)]
+pub(super) struct Speed {
+    known_free: bool,
+    slow: u32,
+}
+
+impl PolicyFiles {
+    pub(super) fn scan(root: &Root, policy: &Policy) -> Self {
+        let file = |name: &str| root.sys(&format!("{}/{name}", policy.dir));
+        let names = root.tolerate(root.names(&policy.dir)).unwrap_or_default();
+        let has = |name: &str| names.iter().any(|n| n == name);
+        let once = |name: &str| root.optional(root.parse_once(file(name), khz)).flatten();
+        PolicyFiles {
+            cpus: policy.cpus.iter().map(u32::to_string).collect(),
+            min_khz: once("cpuinfo_min_freq"),
+            max_khz: once("cpuinfo_max_freq"),
+            current: file("scaling_cur_freq"),
+            average: has("cpuinfo_avg_freq").then(|| file("cpuinfo_avg_freq")),
+            scaling_min: file("scaling_min_freq"),
+            scaling_max: file("scaling_max_freq"),
+            transitions: has("stats").then(|| file("stats/total_trans")),
+            time_in_state: has("stats").then(|| file("stats/time_in_state")),
+            gone: false,
+        }
+    }
+
+    /// Whether a file went away: the policy has to be looked for again.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    pub(super) fn read(&mut self, root: &Root, speed: &mut Speed) -> Reading {
+        let mut reading = Reading {
+            cpus: self.cpus.clone(),
+            min_khz: self.min_khz,
+            max_khz: self.max_khz,
+            ..Reading::default()
+        };
+        if speed.allows() {
+            let started = Instant::now();
+            let current = root.parse(&mut self.current, khz);
+            speed.took(started.elapsed());
+            reading.current_khz = self.note(root, current).flatten();
+        }
+        if let Some(average) = &mut self.average {
+            // An idle CPU has no average, and an arm64 kernel without activity monitors has none at all.
+            let average = root.parse(average, khz);
+            let none = |e: &Error| matches!(e.errno(), Some(Errno::EAGAIN | Errno::EINVAL));
+            reading.average_khz = match average {
+                Err(error) if none(&error) => None,
+                other => root.optional(other).flatten(),
+            };
+        }
+        let scaling_min = root.parse(&mut self.scaling_min, khz);
+        reading.scaling_min_khz = self.note(root, scaling_min).flatten();
+        let scaling_max = root.parse(&mut self.scaling_max, khz);
+        reading.scaling_max_khz = self.note(root, scaling_max).flatten();
+        if let Some(file) = &mut self.transitions {
+            reading.transitions = root.optional(root.parse(file, parse::number));
+        }
+        if let Some(file) = &mut self.time_in_state {
+            let times = root.optional(root.parse(file, time_in_state));
+            reading.time_in_state = times.unwrap_or_default();
+        }
+        reading
+    }
+
+    fn note<T>(&mut self, root: &Root, result: Result<T, Error>) -> Option<T> {
+        self.gone |= result
+            .as_ref()
+            .is_err_and(|error| error.errno().is_some_and(absent));
+        root.tolerate(result)
+    }
+}
+
+impl Speed {
+    fn allows(&self) -> bool {
+        self.slow < SLOW_READS
+    }
+
+    fn took(&mut self, time: Duration) {
+        if self.known_free {
+            return;
+        }
+        if time < SLOW {
+            self.known_free = true;
+            return;
+        }
+        self.slow += 1;
+        if !self.allows() {
+            tracing::warn!(
+                "reading scaling_cur_freq takes {} ms on this kernel: it interrupts the CPU, so current frequencies are left out",
+                time.as_millis()
+            );
+        }
+    }
+}
+
+/// A frequency in kHz. Drivers that do not know it print `<unknown>` or `<unsupported>`.
+fn khz(text: &str) -> Result<Option<u64>, ParseError> {
+    if text.starts_with('<') {
+        return Ok(None);
+    }
+    parse::number(text).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frequency_may_be_unknown_but_not_broken() {
+        assert_eq!(khz("3194823\n"), Ok(Some(3_194_823)));
+        assert_eq!(khz("<unknown>\n"), Ok(None));
+        assert_eq!(khz("<unsupported>\n"), Ok(None));
+        assert!(khz("fast\n").is_err());
+    }
+
+    #[test]
+    fn three_slow_reads_are_a_kernel_that_sleeps_and_one_fast_read_proves_the_contrary() {
+        let slow = Duration::from_millis(20);
+        let mut speed = Speed::default();
+        speed.took(slow);
+        speed.took(slow);
+        assert!(speed.allows());
+        speed.took(slow);
+        assert!(!speed.allows());
+
+        let mut speed = Speed::default();
+        speed.took(slow);
+        speed.took(Duration::from_micros(3));
+        speed.took(slow);
+        speed.took(slow);
+        assert!(speed.allows());
+    }
+}

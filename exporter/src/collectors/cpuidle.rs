@@ -1,0 +1,297 @@
+//! Time in each idle state, and how well the governor chose.
+//!
+//! Source: `/sys/devices/system/cpu/cpuN/cpuidle/stateM/{time (us),usage,above,below,rejected,latency (us),residency (us)}`.
+//! Kernel: 2.6.24, `above`/`below` 5.1, `rejected` 5.10; Documentation/admin-guide/pm/cpuidle.rst.
+//! Absent: no idle driver, as on most virtual machines (`cpuidle/current_driver` is `none`).
+//! Denied: nothing; all of it is world-readable.
+//! Cost: A, one read a CPU, state and counter.
+//!
+//! The kernel credits time when a CPU wakes up, so a CPU asleep for a minute shows no progress and then a jump of a
+//! minute. What is published never advances faster than the clock: the surplus is carried over to the next scrapes.
+
+mod pace;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use toolkit::metric::{Metric, Sink};
+
+use self::pace::Pace;
+use crate::collector::{Collector, Cost, Info};
+use crate::cpus;
+use crate::parse;
+use crate::root::{Error, Kept, Root, absent};
+
+static INFO: Metric<2> = Metric::gauge(
+    "wakelag_cpuidle_info",
+    "Idle driver and governor in use.",
+    &["driver", "governor"],
+);
+static SECONDS: Metric<3> = Metric::counter(
+    "wakelag_cpuidle_state_seconds_total",
+    "Time the CPU asked for this idle state, credited when it wakes up and never faster than the clock.",
+    &["cpu", "state", "name"],
+);
+static ENTRIES: Metric<3> = Metric::counter(
+    "wakelag_cpuidle_state_entries_total",
+    "Times this idle state was entered.",
+    &["cpu", "state", "name"],
+);
+static ABOVE: Metric<3> = Metric::counter(
+    "wakelag_cpuidle_state_above_total",
+    "Times this state was entered and a shallower one would have fitted better: the CPU woke up too late for nothing.",
+    &["cpu", "state", "name"],
+);
+static BELOW: Metric<3> = Metric::counter(
+    "wakelag_cpuidle_state_below_total",
+    "Times this state was entered and a deeper one would have fitted better.",
+    &["cpu", "state", "name"],
+);
+static REJECTED: Metric<3> = Metric::counter(
+    "wakelag_cpuidle_state_rejected_total",
+    "Times the driver refused to enter this state.",
+    &["cpu", "state", "name"],
+);
+static EXIT_LATENCY: Metric<3> = Metric::gauge(
+    "wakelag_cpuidle_state_exit_latency_seconds",
+    "Time the CPU needs at most to wake up from this state, as the driver says.",
+    &["cpu", "state", "name"],
+);
+static TARGET_RESIDENCY: Metric<3> = Metric::gauge(
+    "wakelag_cpuidle_state_target_residency_seconds",
+    "Time this state has to last to be worth entering, as the driver says.",
+    &["cpu", "state", "name"],
+);
+
+/// Idle state collector.
+#[derive(Debug, Default)]
+pub struct Cpuidle {
+    files: Option<[Kept; 3]>,
+    layout: Arc<Layout>,
+    counters: Vec<CpuFiles>,
+    stale: bool,
+}
+
+/// What stays the same while CPUs and driver do.
+#[derive(Debug, Default, PartialEq)]
+struct Layout {
+    online: Vec<u32>,
+    driver: String,
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Cpu {
+    number: u32,
+    label: String,
+    states: Vec<State>,
+}
+
+#[derive(Debug, PartialEq)]
+struct State {
+    label: String,
+    idle: cpus::IdleState,
+}
+
+#[derive(Debug)]
+struct CpuFiles {
+    pace: Pace,
+    states: Vec<StateFiles>,
+}
+
+#[derive(Debug)]
+struct StateFiles {
+    time: Kept,
+    usage: Kept,
+    above: Option<Kept>,
+    below: Option<Kept>,
+    rejected: Option<Kept>,
+}
+
+/// The counters of all CPUs.
+#[derive(Debug)]
+pub struct Reading {
+    governor: String,
+    layout: Arc<Layout>,
+    counts: Vec<Vec<Counts>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    time_us: Option<f64>,
+    usage: Option<u64>,
+    above: Option<u64>,
+    below: Option<u64>,
+    rejected: Option<u64>,
+}
+
+impl Collector for Cpuidle {
+    type Reading = Reading;
+    const INFO: &'static Info = &Info {
+        name: "cpuidle",
+        about: "time and entries by idle state (/sys/devices/system/cpu/cpuN/cpuidle)",
+        default_on: true,
+        cost: Cost::A,
+        metrics: &[
+            INFO.desc(),
+            SECONDS.desc(),
+            ENTRIES.desc(),
+            ABOVE.desc(),
+            BELOW.desc(),
+            REJECTED.desc(),
+            EXIT_LATENCY.desc(),
+            TARGET_RESIDENCY.desc(),
+        ],
+    };
+
+    fn read(&mut self, root: &Root) -> Result<Reading, Error> {
+        let [online, driver, governor] = self.files.get_or_insert_with(|| {
+            let cpuidle = |file| root.sys(&format!("devices/system/cpu/cpuidle/{file}"));
+            [
+                cpus::online_file(root),
+                cpuidle("current_driver"),
+                cpuidle("current_governor"),
+            ]
+        });
+        let driver = root.parse(driver, parse::word)?;
+        let governor = root.optional(root.parse(governor, parse::word));
+        let online = root.parse(online, parse::cpu_list)?;
+        if self.stale || self.layout.driver != driver || self.layout.online != online {
+            self.scan(root, online, driver)?;
+        }
+        let now = Instant::now();
+        let counters = self.counters.iter_mut();
+        let counts = counters.map(|cpu| cpu.read(root, now, &mut self.stale));
+        Ok(Reading {
+            counts: counts.collect(),
+            governor: governor.unwrap_or_default(),
+            layout: Arc::clone(&self.layout),
+        })
+    }
+
+    fn emit(&mut self, reading: Reading, out: &mut Sink) {
+        let layout = &reading.layout;
+        out.put(&INFO, [&layout.driver, &reading.governor], 1.0);
+        for (cpu, counts) in layout.cpus.iter().zip(&reading.counts) {
+            for (state, counts) in cpu.states.iter().zip(counts) {
+                let labels = [&*cpu.label, &*state.label, &*state.idle.name];
+                let mut count = |metric, value: Option<u64>| {
+                    if let Some(value) = value {
+                        out.put(metric, labels, value as f64);
+                    }
+                };
+                count(&ENTRIES, counts.usage);
+                count(&ABOVE, counts.above);
+                count(&BELOW, counts.below);
+                count(&REJECTED, counts.rejected);
+                if let Some(time_us) = counts.time_us {
+                    out.put(&SECONDS, labels, time_us / 1e6);
+                }
+                let seconds = |us: u64| us as f64 / 1e6;
+                out.put(&EXIT_LATENCY, labels, seconds(state.idle.exit_latency_us));
+                let residency = seconds(state.idle.target_residency_us);
+                out.put(&TARGET_RESIDENCY, labels, residency);
+            }
+        }
+    }
+}
+
+impl Cpuidle {
+    fn scan(&mut self, root: &Root, online: Vec<u32>, driver: String) -> Result<(), Error> {
+        let mut found = Vec::new();
+        let mut none = None;
+        for number in &online {
+            match cpus::idle_states(root, *number) {
+                Ok(states) => found.push((*number, states)),
+                // An interface of which no CPU has anything is absent; one CPU without is normal.
+                Err(error) if error.errno().is_some_and(absent) => none = Some(error),
+                Err(error) => {
+                    root.tolerate::<()>(Err(error));
+                }
+            }
+        }
+        if let (true, Some(error)) = (found.is_empty(), none) {
+            return Err(error);
+        }
+        let mut old: Vec<(u32, CpuFiles)> = self
+            .layout
+            .cpus
+            .iter()
+            .map(|cpu| cpu.number)
+            .zip(std::mem::take(&mut self.counters))
+            .collect();
+        let mut layout = Layout {
+            online,
+            driver,
+            cpus: Vec::new(),
+        };
+        for (number, states) in found {
+            let mut files = CpuFiles::scan(root, &states);
+            // The pace goes on across a scan: a CPU's carried surplus must not show up as a jump.
+            if let Some(at) = old.iter().position(|(cpu, _)| *cpu == number) {
+                files.pace = old.swap_remove(at).1.pace;
+            }
+            self.counters.push(files);
+            let state = |idle: cpus::IdleState| State {
+                label: idle.index.to_string(),
+                idle,
+            };
+            layout.cpus.push(Cpu {
+                number,
+                label: number.to_string(),
+                states: states.into_iter().map(state).collect(),
+            });
+        }
+        self.layout = Arc::new(layout);
+        self.stale = false;
+        Ok(())
+    }
+}
+
+impl CpuFiles {
+    fn scan(root: &Root, states: &[cpus::IdleState]) -> Self {
+        let states = states.iter().map(|state| {
+            let names = root.tolerate(root.names(&state.dir)).unwrap_or_default();
+            let file = |name: &str| root.sys(&format!("{}/{name}", state.dir));
+            let has = |name: &str| names.iter().any(|n| n == name);
+            let optional = |name: &str| has(name).then(|| file(name));
+            StateFiles {
+                time: file("time"),
+                usage: file("usage"),
+                above: optional("above"),
+                below: optional("below"),
+                rejected: optional("rejected"),
+            }
+        });
+        CpuFiles {
+            states: states.collect(),
+            pace: Pace::default(),
+        }
+    }
+
+    fn read(&mut self, root: &Root, now: Instant, stale: &mut bool) -> Vec<Counts> {
+        let mut read = |file: &mut Kept| {
+            let count = root.parse(file, parse::number);
+            let gone = |error: &Error| error.errno().is_some_and(absent);
+            *stale |= count.as_ref().is_err_and(gone);
+            root.tolerate(count)
+        };
+        let mut times_us = Vec::with_capacity(self.states.len());
+        let mut counts = Vec::with_capacity(self.states.len());
+        for state in &mut self.states {
+            times_us.push(read(&mut state.time));
+            counts.push(Counts {
+                time_us: None,
+                usage: read(&mut state.usage),
+                above: state.above.as_mut().and_then(&mut read),
+                below: state.below.as_mut().and_then(&mut read),
+                rejected: state.rejected.as_mut().and_then(&mut read),
+            });
+        }
+        let paced = self.pace.advance(now, &times_us);
+        for (counts, time_us) in counts.iter_mut().zip(paced) {
+            counts.time_us = time_us;
+        }
+        counts
+    }
+}

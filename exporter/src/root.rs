@@ -1,0 +1,279 @@
+//! Kernel files under `--path.procfs` and `--path.sysfs`: the only place that opens them.
+//!
+//! A file that stays is opened once and read by `pread` from then on, which costs a fifth to a ninth of opening it
+//! each time. Reading is the whole of what happens here: nothing is ever written, locked or watched.
+
+mod kept;
+
+use std::cell::RefCell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nix::errno::Errno;
+
+use self::kept::Length;
+pub use self::kept::{Kept, Paths};
+use crate::parse::ParseError;
+
+/// Why a kernel file gave no value. Prints with the path in front.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The file could not be opened or read.
+    #[error("{}: {}", path.display(), errno.desc())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel answered.
+        errno: Errno,
+    },
+    /// The text is not what this file holds on any kernel known here.
+    #[error("{}:{}: {}", path.display(), source.line, source.problem)]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        source: ParseError,
+    },
+}
+
+impl Error {
+    /// What the kernel answered, if it was not the text that was wrong.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Error::Read { errno, .. } => Some(*errno),
+            Error::Parse { .. } => None,
+        }
+    }
+
+    fn read(path: &Path, error: &io::Error) -> Self {
+        Error::Read {
+            path: path.to_owned(),
+            errno: error
+                .raw_os_error()
+                .map_or(Errno::UnknownErrno, Errno::from_raw),
+        }
+    }
+}
+
+/// Which file a [`Root`] is reading, for whoever waits for it.
+#[derive(Debug, Clone, Default)]
+pub struct Watch(Arc<Mutex<Option<Arc<Path>>>>);
+
+impl Watch {
+    /// The file being read, or read last.
+    pub fn path(&self) -> Option<Arc<Path>> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set(&self, path: &Arc<Path>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(path));
+    }
+}
+
+/// One collector's way to the kernel's files.
+#[derive(Debug)]
+pub struct Root {
+    paths: Paths,
+    watch: Watch,
+    buffer: RefCell<Vec<u8>>,
+    tolerated: RefCell<Vec<Error>>,
+}
+
+impl Root {
+    /// A way to the files under `paths`.
+    pub fn new(paths: Paths) -> Self {
+        Root {
+            paths,
+            watch: Watch::default(),
+            buffer: RefCell::new(vec![0; 4096]),
+            tolerated: RefCell::default(),
+        }
+    }
+
+    /// What this root is reading, seen from another thread.
+    pub fn watch(&self) -> Watch {
+        self.watch.clone()
+    }
+
+    /// The file `relative` of procfs, not opened yet.
+    pub fn proc(&self, relative: &str) -> Kept {
+        Kept::new(self.paths.procfs.join(relative), Length::Any)
+    }
+
+    /// The file `relative` of sysfs, not opened yet.
+    pub fn sys(&self, relative: &str) -> Kept {
+        Kept::new(self.paths.sysfs.join(relative), Length::Page)
+    }
+
+    /// Reads `file` as it is now and parses it.
+    /// # Errors
+    /// The file cannot be read, or the parser refuses its text.
+    pub fn parse<T>(
+        &self,
+        file: &mut Kept,
+        parser: impl FnOnce(&str) -> Result<T, ParseError>,
+    ) -> Result<T, Error> {
+        self.watch.set(&file.path);
+        let mut buffer = self.buffer.borrow_mut();
+        let length = file
+            .read(&self.paths, &mut buffer)
+            .map_err(|error| Error::read(&file.path, &error))?;
+        let parsed = std::str::from_utf8(&buffer[..length])
+            .map_err(|_| ParseError::new(1, "not text"))
+            .and_then(parser);
+        parsed.map_err(|source| Error::Parse {
+            path: file.path.to_path_buf(),
+            source,
+        })
+    }
+
+    /// Reads and parses a file that never changes; its descriptor is not kept.
+    ///
+    /// # Errors
+    /// As [`Root::parse`].
+    pub fn parse_once<T>(
+        &self,
+        file: Kept,
+        parser: impl FnOnce(&str) -> Result<T, ParseError>,
+    ) -> Result<T, Error> {
+        self.parse(&mut file.once(), parser)
+    }
+
+    /// The names in the directory `relative` of sysfs, sorted.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn names(&self, relative: &str) -> Result<Vec<String>, Error> {
+        let path: Arc<Path> = self.paths.sysfs.join(relative).into();
+        self.watch.set(&path);
+        let read = || -> io::Result<Vec<String>> {
+            let mut names = Vec::new();
+            for entry in std::fs::read_dir(&path)? {
+                names.extend(entry?.file_name().into_string());
+            }
+            names.sort_unstable();
+            Ok(names)
+        };
+        read().map_err(|error| Error::read(&path, &error))
+    }
+
+    /// Goes on without a value: an error costs its own series and is kept for the collector's outcome.
+    pub fn tolerate<T>(&self, result: Result<T, Error>) -> Option<T> {
+        result
+            .map_err(|error| self.tolerated.borrow_mut().push(error))
+            .ok()
+    }
+
+    /// Goes on without a file that this kernel or machine does not have; anything but its absence is kept as by
+    /// [`Root::tolerate`].
+    pub fn optional<T>(&self, result: Result<T, Error>) -> Option<T> {
+        match result {
+            Err(error) if error.errno().is_some_and(absent) => None,
+            other => self.tolerate(other),
+        }
+    }
+
+    /// The errors gone on from since the last call.
+    pub fn take_tolerated(&self) -> Vec<Error> {
+        self.tolerated.take()
+    }
+}
+
+/// Whether the kernel said that there is no such thing here. A `psi=0` kernel answers EOPNOTSUPP.
+pub fn absent(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::ENOENT | Errno::ENOTDIR | Errno::EOPNOTSUPP | Errno::ENODEV | Errno::ENXIO
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn root(dir: &Path) -> Root {
+        Root::new(Paths::new(dir.join("proc"), dir.join("sys")))
+    }
+
+    fn tree() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("sys")).unwrap();
+        std::fs::create_dir_all(dir.path().join("proc")).unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_kept_file_is_read_again_without_being_opened_again() {
+        let dir = tree();
+        let path = dir.path().join("sys/usage");
+        std::fs::write(&path, "1\n").unwrap();
+        let root = root(dir.path());
+        let mut file = root.sys("usage");
+        assert_eq!(root.parse(&mut file, parse::number), Ok(1));
+        std::fs::write(&path, "2\n").unwrap();
+        assert_eq!(root.parse(&mut file, parse::number), Ok(2));
+        assert_eq!(root.paths.open_files(), 1);
+        drop(file);
+        assert_eq!(root.paths.open_files(), 0);
+    }
+
+    #[test]
+    fn a_file_longer_than_the_buffer_is_read_whole() {
+        let dir = tree();
+        let long = "cpu0 1 2 3\n".repeat(2000);
+        std::fs::write(dir.path().join("proc/stat"), &long).unwrap();
+        std::fs::write(dir.path().join("sys/long"), &long).unwrap();
+        let root = root(dir.path());
+        for mut file in [root.proc("stat"), root.sys("long")] {
+            let read = root.parse(&mut file, |text| Ok(text.len()));
+            assert_eq!(read, Ok(long.len()));
+        }
+    }
+
+    #[test]
+    fn errors_name_the_file_and_what_is_wrong() {
+        let dir = tree();
+        std::fs::write(dir.path().join("sys/usage"), "many\n").unwrap();
+        let root = root(dir.path());
+        let missing = root
+            .parse(&mut root.sys("none"), parse::number)
+            .unwrap_err();
+        assert_eq!(missing.errno(), Some(Errno::ENOENT));
+        assert!(
+            missing
+                .to_string()
+                .ends_with("sys/none: No such file or directory")
+        );
+        let bad = root
+            .parse(&mut root.sys("usage"), parse::number)
+            .unwrap_err();
+        assert!(
+            bad.to_string()
+                .contains("sys/usage:1: \"many\" is not a number"),
+            "{bad}"
+        );
+    }
+
+    #[test]
+    fn what_is_optional_may_be_absent_but_not_broken() {
+        let dir = tree();
+        std::fs::write(dir.path().join("sys/bad"), "x\n").unwrap();
+        let root = root(dir.path());
+        assert_eq!(
+            root.optional(root.parse_once(root.sys("none"), parse::number)),
+            None
+        );
+        assert!(root.take_tolerated().is_empty());
+        assert_eq!(
+            root.optional(root.parse_once(root.sys("bad"), parse::number)),
+            None
+        );
+        assert_eq!(root.take_tolerated().len(), 1);
+        assert!(root.take_tolerated().is_empty());
+    }
+}

@@ -1,0 +1,158 @@
+//! Kernel files whose descriptors stay open, within what the process may have open.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// Descriptors left for everything but kernel files: connections, the log, the database client beside us.
+const RESERVED_DESCRIPTORS: u64 = 256;
+/// No kernel file read here comes near this; a file that does is not one.
+const MAX_FILE_BYTES: usize = 64 << 20;
+
+/// Where the kernel's files are, and how many of them may stay open.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    pub(super) procfs: PathBuf,
+    pub(super) sysfs: PathBuf,
+    kept: Arc<AtomicUsize>,
+    kept_limit: usize,
+}
+
+impl Paths {
+    /// Kernel files under `procfs` and `sysfs`. Raises the soft limit of open files to the hard one: 256 CPUs with
+    /// four idle states have 5120 files worth keeping.
+    pub fn new(procfs: PathBuf, sysfs: PathBuf) -> Self {
+        let limit = match getrlimit(Resource::RLIMIT_NOFILE) {
+            Ok((_, hard)) if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() => hard,
+            Ok((soft, _)) => soft,
+            Err(_) => 1024,
+        };
+        let kept_limit = usize::try_from(limit.saturating_sub(RESERVED_DESCRIPTORS));
+        Paths {
+            procfs,
+            sysfs,
+            kept: Arc::default(),
+            kept_limit: kept_limit.unwrap_or(usize::MAX),
+        }
+    }
+
+    /// How many kernel files are open now.
+    pub fn open_files(&self) -> usize {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Open> {
+        let file = File::open(path)?;
+        self.kept.fetch_add(1, Ordering::Relaxed);
+        Ok(Open {
+            file,
+            kept: Arc::clone(&self.kept),
+        })
+    }
+}
+
+/// How long a file can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    /// An attribute of sysfs: one page at most, whole in one read.
+    Page,
+    /// A file of procfs, which may come in pieces.
+    Any,
+}
+
+/// A kernel file whose descriptor stays open between reads.
+#[derive(Debug)]
+pub struct Kept {
+    pub(super) path: Arc<Path>,
+    length: Length,
+    keep: bool,
+    open: Option<Open>,
+}
+
+impl Kept {
+    pub(super) fn new(path: PathBuf, length: Length) -> Self {
+        Kept {
+            path: path.into(),
+            length,
+            keep: true,
+            open: None,
+        }
+    }
+
+    /// The same file, to be closed after each read.
+    pub(super) fn once(self) -> Self {
+        Kept {
+            keep: false,
+            ..self
+        }
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the whole file into `buffer`; the number of bytes. A descriptor whose file went away and came back (a CPU
+    /// taken offline, a driver changed) is opened again.
+    pub(super) fn read(&mut self, paths: &Paths, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let was_open = self.open.is_some();
+        let mut length = self.read_open(paths, buffer);
+        if was_open && length.as_ref().is_err_and(is_gone) {
+            self.open = None;
+            length = self.read_open(paths, buffer);
+        }
+        if length.is_err() || !self.keep || paths.open_files() > paths.kept_limit {
+            self.open = None;
+        }
+        length
+    }
+
+    fn read_open(&mut self, paths: &Paths, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => paths.open(&self.path)?,
+        };
+        let file = &self.open.insert(open).file;
+        let mut length = 0;
+        loop {
+            let read = match file.read_at(&mut buffer[length..], length as u64) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            length += read;
+            let filled = length == buffer.len();
+            if read == 0 || (self.length == Length::Page && !filled) {
+                return Ok(length);
+            }
+            if filled && length >= MAX_FILE_BYTES {
+                return Err(io::Error::from_raw_os_error(Errno::EFBIG as i32));
+            }
+            if filled {
+                buffer.resize(length * 2, 0);
+            }
+        }
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::ENODEV as i32)
+}
+
+/// An open descriptor, counted while it lives.
+#[derive(Debug)]
+struct Open {
+    file: File,
+    kept: Arc<AtomicUsize>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.kept.fetch_sub(1, Ordering::Relaxed);
+    }
+}

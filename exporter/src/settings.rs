@@ -1,0 +1,205 @@
+//! The power settings of a host as one value. Its short name is the *profile*.
+//!
+//! A profile is made from what moves latency: frequency governor, energy preference, boost, the deepest idle state
+//! still allowed, SMT. For example `performance/epp=performance/boost=on/idle<=C1@2us/smt=on`. A part this host does
+//! not have is left out, and a part in which its CPUs differ is `mixed`.
+
+use std::collections::BTreeMap;
+
+use toolkit::metric::Metric;
+
+/// The profile in force, under its name and by its parts.
+pub static PROFILE_INFO: Metric<6> = Metric::gauge(
+    "wakelag_profile_info",
+    "The one profile in force, by name and by its parts; a part is empty where the host has no such setting.",
+    &["profile", "governor", "epp", "boost", "idle_limit", "smt"],
+);
+
+/// The profile of a host that shows none of the settings.
+pub const UNKNOWN: &str = "unknown";
+/// A part in which CPUs differ.
+const MIXED: &str = "mixed";
+
+/// A setting, and the values it is known to take.
+#[derive(Debug)]
+pub struct Setting {
+    /// Label value.
+    pub name: &'static str,
+    /// Values that are always published; those seen are added.
+    pub known: &'static [&'static str],
+}
+
+/// Frequency governor of each CPU's policy.
+pub static GOVERNOR: Setting = Setting {
+    name: "governor",
+    known: &[
+        "conservative",
+        "ondemand",
+        "performance",
+        "powersave",
+        "schedutil",
+        "userspace",
+    ],
+};
+/// Frequency driver of each CPU's policy.
+pub static SCALING_DRIVER: Setting = Setting {
+    name: "scaling_driver",
+    known: &[],
+};
+/// Energy-performance preference, where reading it wakes no CPU.
+pub static EPP: Setting = Setting {
+    name: "epp",
+    known: &[
+        "balance_performance",
+        "balance_power",
+        "default",
+        "performance",
+        "power",
+    ],
+};
+/// Whether clocks above the nominal one are allowed.
+pub static BOOST: Setting = Setting {
+    name: "boost",
+    known: &["off", "on"],
+};
+/// Idle driver.
+pub static CPUIDLE_DRIVER: Setting = Setting {
+    name: "cpuidle_driver",
+    known: &[],
+};
+/// Idle governor.
+pub static CPUIDLE_GOVERNOR: Setting = Setting {
+    name: "cpuidle_governor",
+    known: &["haltpoll", "ladder", "menu", "teo"],
+};
+/// The deepest idle state that is enabled.
+pub static IDLE_LIMIT: Setting = Setting {
+    name: "idle_limit",
+    known: &[],
+};
+/// Simultaneous multithreading.
+pub static SMT: Setting = Setting {
+    name: "smt",
+    known: &["forceoff", "notimplemented", "notsupported", "off", "on"],
+};
+
+/// The values a setting has on a host, and on how many CPUs each.
+///
+/// A setting of the whole host counts as one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spread(BTreeMap<String, usize>);
+
+impl Spread {
+    /// A setting of the whole host.
+    pub fn of_host(value: impl Into<String>) -> Self {
+        let mut spread = Spread::default();
+        spread.add(value, 1);
+        spread
+    }
+
+    /// Counts `cpus` more CPUs at `value`.
+    pub fn add(&mut self, value: impl Into<String>, cpus: usize) {
+        *self.0.entry(value.into()).or_default() += cpus;
+    }
+
+    /// The values present.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Share of the CPUs at `value`, 0 to 1.
+    pub fn share(&self, value: &str) -> f64 {
+        let all: usize = self.0.values().sum();
+        let here = self.0.get(value).copied().unwrap_or_default();
+        here as f64 / all.max(1) as f64
+    }
+
+    /// The one value, `mixed` where CPUs differ, or nothing where no CPU has the setting.
+    pub fn one(&self) -> Option<&str> {
+        let mut values = self.values();
+        match (values.next(), values.next()) {
+            (Some(value), None) => Some(value),
+            (Some(_), Some(_)) => Some(MIXED),
+            (None, _) => None,
+        }
+    }
+}
+
+/// The parts a profile is made of; each is nothing where the host has no such setting.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Frequency governor.
+    pub governor: Option<String>,
+    /// Energy-performance preference.
+    pub epp: Option<String>,
+    /// `on` or `off`.
+    pub boost: Option<String>,
+    /// Deepest enabled idle state with its exit latency, as `C1@2us`.
+    pub idle_limit: Option<String>,
+    /// State of SMT.
+    pub smt: Option<String>,
+}
+
+impl Profile {
+    /// The short name, the same for the same parts.
+    pub fn name(&self) -> String {
+        let parts = [
+            ("", &self.governor),
+            ("epp=", &self.epp),
+            ("boost=", &self.boost),
+            ("idle<=", &self.idle_limit),
+            ("smt=", &self.smt),
+        ];
+        let present = parts
+            .into_iter()
+            .filter_map(|(prefix, part)| Some(format!("{prefix}{}", part.as_ref()?)));
+        let name = present.collect::<Vec<_>>().join("/");
+        if name.is_empty() {
+            UNKNOWN.to_owned()
+        } else {
+            name
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_names_its_parts_in_a_fixed_order() {
+        let profile = Profile {
+            governor: Some("performance".into()),
+            epp: Some("performance".into()),
+            boost: Some("on".into()),
+            idle_limit: Some("C1@2us".into()),
+            smt: Some("on".into()),
+        };
+        assert_eq!(
+            profile.name(),
+            "performance/epp=performance/boost=on/idle<=C1@2us/smt=on"
+        );
+    }
+
+    #[test]
+    fn parts_a_host_does_not_have_are_left_out() {
+        let guest = Profile {
+            smt: Some("notsupported".into()),
+            ..Profile::default()
+        };
+        assert_eq!(guest.name(), "smt=notsupported");
+        assert_eq!(Profile::default().name(), UNKNOWN);
+    }
+
+    #[test]
+    fn cpus_that_differ_are_mixed_with_their_shares() {
+        let mut spread = Spread::default();
+        assert_eq!(spread.one(), None);
+        spread.add("performance", 3);
+        assert_eq!(spread.one(), Some("performance"));
+        spread.add("powersave", 1);
+        assert_eq!(spread.one(), Some("mixed"));
+        assert_eq!(spread.share("performance"), 0.75);
+        assert_eq!(spread.share("ondemand"), 0.0);
+    }
+}

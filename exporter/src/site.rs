@@ -1,0 +1,166 @@
+//! What the exporter serves: its page, its metrics, its readiness.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use maud::{Markup, html};
+use prometheus::proto::MetricFamily;
+use toolkit::metric::{Sink, merge};
+use toolkit::web::{Query, Refusal, Site};
+
+use crate::collector::Entry;
+use crate::node::Node;
+use crate::page;
+use crate::root::Paths;
+use crate::scrape::{Families, NoReader, Scraper, Selection, Standing};
+
+/// RAPL counters wrap, and a change of settings should be dated: with nobody scraping for this long the exporter looks
+/// itself. A 400 W AMD package wraps in 160 s.
+const GUARD_EVERY: Duration = Duration::from_secs(60);
+/// What the guard looks at.
+const GUARDED: [&str; 2] = ["settings", "rapl"];
+
+/// The exporter, ready to be scraped.
+pub struct Exporter {
+    /// The host it speaks for.
+    pub node: Node,
+    scraper: Scraper,
+    names: Vec<&'static str>,
+    last_scrape: Mutex<Instant>,
+}
+
+impl Exporter {
+    /// An exporter of `entries` over the kernel files under `paths`.
+    pub fn new(paths: &Paths, node: Node, entries: &[&'static Entry], timeout: Duration) -> Self {
+        Exporter {
+            node,
+            scraper: Scraper::new(paths, entries, timeout),
+            names: entries.iter().map(|entry| entry.info.name).collect(),
+            last_scrape: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Collects `selection` once.
+    ///
+    /// # Errors
+    /// No thread can be started to read with.
+    pub async fn scrape(&self, selection: Selection) -> Result<Families, NoReader> {
+        if selection == Selection::All {
+            *self
+                .last_scrape
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        }
+        self.scraper.scrape(selection).await
+    }
+
+    /// How each collector ended its last run.
+    pub fn standings(&self) -> Vec<Standing> {
+        self.scraper.standings()
+    }
+
+    /// The families of one scrape with those of the host, as `query` selects.
+    ///
+    /// # Errors
+    /// The query names a collector there is not, or nothing can be read.
+    pub async fn families(&self, query: &Query) -> Result<Vec<MetricFamily>, Refusal> {
+        let selection = self.select(query).map_err(Refusal::BadRequest)?;
+        let families = self.scrape(selection).await;
+        let families = families.map_err(|error| Refusal::Unavailable(error.to_string()))?;
+        let mut own = Sink::new();
+        self.node.emit(&mut own);
+        Ok(merge([own.into_families(), families.to_vec()]))
+    }
+
+    /// What `collect[]` and `exclude[]` ask for. They exclude each other, as in node_exporter.
+    fn select(&self, query: &Query) -> Result<Selection, String> {
+        let (mut collect, mut exclude) = (Vec::new(), Vec::new());
+        for (key, name) in query {
+            let list = match key.as_str() {
+                "collect[]" => &mut collect,
+                "exclude[]" => &mut exclude,
+                _ => {
+                    return Err(format!(
+                        "{key}: unknown parameter; collect[] and exclude[] are known"
+                    ));
+                }
+            };
+            if !self.names.contains(&name.as_str()) {
+                let known = self.names.join(", ");
+                return Err(format!(
+                    "{name}: no such collector is switched on; these are: {known}"
+                ));
+            }
+            list.push(name.clone());
+        }
+        match (collect.is_empty(), exclude.is_empty()) {
+            (true, true) => Ok(Selection::All),
+            (false, true) => Ok(Selection::Only(collect)),
+            (true, false) => {
+                let rest = self.names.iter().map(|name| (*name).to_owned());
+                Ok(Selection::Only(
+                    rest.filter(|name| !exclude.contains(name)).collect(),
+                ))
+            }
+            (false, false) => Err("collect[] and exclude[] cannot be used together".to_owned()),
+        }
+    }
+
+    /// Reads what must not be left unread for long whenever nobody scraped; never ends.
+    pub async fn guard(&self) {
+        let guarded = GUARDED.iter().filter(|name| self.names.contains(*name));
+        let selection = Selection::Only(guarded.map(|name| (*name).to_owned()).collect());
+        loop {
+            let last = *self
+                .last_scrape
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let due = last + GUARD_EVERY;
+            if due > Instant::now() {
+                tokio::time::sleep_until(due.into()).await;
+                continue;
+            }
+            // A failure is logged where it happens.
+            let _ = self.scrape(selection.clone()).await;
+            tokio::time::sleep(GUARD_EVERY).await;
+        }
+    }
+
+    /// The profile in force, for a page.
+    pub async fn profile_part(&self) -> Markup {
+        let settings = ["settings"]
+            .iter()
+            .filter(|name| self.names.contains(*name));
+        let selection = Selection::Only(settings.map(|name| (*name).to_owned()).collect());
+        let families = self.scrape(selection).await;
+        page::profile(families.ok().as_deref())
+    }
+
+    /// How each collector stands, for a page.
+    pub fn collectors_part(&self) -> Markup {
+        page::collectors(&self.standings())
+    }
+}
+
+impl Site for Exporter {
+    async fn page(&self) -> Markup {
+        let purpose = format!("What power management does on {}.", self.node.name);
+        let content = html! { (self.profile_part().await) (self.collectors_part()) };
+        toolkit::page::frame("wakelag-exporter", &purpose, &content)
+    }
+
+    async fn metrics(&self, query: Query) -> Result<Vec<MetricFamily>, Refusal> {
+        let mut own = Sink::new();
+        toolkit::build::emit(&mut own);
+        let families = self.families(&query).await?;
+        Ok(merge([
+            own.into_families(),
+            toolkit::process::families(),
+            families,
+        ]))
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
+}

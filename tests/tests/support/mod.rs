@@ -1,0 +1,70 @@
+//! The exporter in process over a fixture machine.
+#![allow(dead_code, unreachable_pub)] // each suite uses its own part of this
+
+use std::time::Duration;
+
+use exporter::collector::{Outcome, State};
+use exporter::collectors::COLLECTORS;
+use exporter::node::Node;
+use exporter::root::Paths;
+use exporter::site::Exporter;
+use prometheus::proto::{Metric, MetricFamily};
+use tests::fixture::Fixture;
+use toolkit::metric::{family, label};
+
+/// An exporter of all default collectors over `machine`.
+pub fn exporter(machine: &Fixture) -> Exporter {
+    exporter_with(machine, Duration::from_secs(10))
+}
+
+/// An exporter that gives each collector `timeout`.
+pub fn exporter_with(machine: &Fixture, timeout: Duration) -> Exporter {
+    let paths = Paths::new(machine.procfs(), machine.sysfs());
+    let node = Node::read(&paths, None);
+    let on: Vec<_> = COLLECTORS
+        .iter()
+        .filter(|entry| entry.info.default_on)
+        .collect();
+    Exporter::new(&paths, node, &on, timeout)
+}
+
+/// One scrape of everything.
+pub fn scrape(exporter: &Exporter) -> Vec<MetricFamily> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(exporter.families(&Vec::new())).unwrap()
+}
+
+/// The value of the one sample of `name` that has all of `labels`.
+pub fn value(families: &[MetricFamily], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    let fits = |sample: &&Metric| labels.iter().all(|(n, v)| label(sample, n) == Some(v));
+    let family = family(families, name)?;
+    let mut samples = family.get_metric().iter().filter(fits);
+    let sample = samples.next()?;
+    assert!(
+        samples.next().is_none(),
+        "{name}: more than one sample has {labels:?}"
+    );
+    let counter = sample.get_counter();
+    Some(if counter.has_value() {
+        counter.value()
+    } else {
+        sample.get_gauge().value()
+    })
+}
+
+/// How `collector` ended its last run.
+pub fn outcome(exporter: &Exporter, collector: &str) -> Outcome {
+    let standing = exporter
+        .standings()
+        .into_iter()
+        .find(|standing| standing.info.name == collector);
+    standing.unwrap().outcome.unwrap()
+}
+
+/// The state `collector` is in.
+pub fn state(exporter: &Exporter, collector: &str) -> State {
+    outcome(exporter, collector).state
+}
