@@ -9,6 +9,7 @@ mod tally;
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -62,6 +63,9 @@ pub enum Error {
     },
 }
 
+/// The tally and the thread of each lane.
+type Lanes = (Vec<Arc<Tally>>, Vec<JoinHandle<()>>);
+
 /// Runs a benchmark to its end.
 ///
 /// # Errors
@@ -77,28 +81,7 @@ pub fn run(bench: &Bench, config: &Config) -> Result<Report, Error> {
         ..(*workload).clone()
     });
     let stop = Arc::new(Stop::default());
-    let (mut tallies, mut threads) = (Vec::new(), Vec::new());
-    for number in 0..bench.lanes {
-        let tally = Arc::new(Tally::default());
-        let started = runner::start(Lane {
-            engine: engine::of(target),
-            workload: Arc::clone(&closed),
-            placement: target.placement,
-            query_limit: target.timeout.query,
-            first: Instant::now(),
-            seed: u64::from(number),
-            observer: Arc::clone(&tally) as Arc<dyn Observer>,
-            stop: Arc::clone(&stop),
-        });
-        tallies.push(tally);
-        match started {
-            Ok(thread) => threads.push(thread),
-            Err(error) => {
-                stop.stop();
-                return Err(Error::Lane(target.name.clone(), error));
-            }
-        }
-    }
+    let (tallies, threads) = start(bench.lanes, target, &closed, &stop)?;
     let seconds = Duration::from_secs(bench.seconds.into());
     let measured = warm(&tallies, target).map(|()| measure(&tallies, seconds));
     stop.stop();
@@ -111,6 +94,38 @@ pub fn run(bench: &Bench, config: &Config) -> Result<Report, Error> {
     let merged = Tally::merge(&tallies);
     Report::new(target, &closed, bench.lanes, seconds, &merged)
         .ok_or_else(|| unanswered(target, &merged))
+}
+
+/// Starts the lanes, each with a tally of its own.
+fn start(
+    lanes: u16,
+    target: &Target,
+    workload: &Arc<Workload>,
+    stop: &Arc<Stop>,
+) -> Result<Lanes, Error> {
+    let (mut tallies, mut threads) = (Vec::new(), Vec::new());
+    for number in 0..lanes {
+        let tally = Arc::new(Tally::default());
+        let started = runner::start(Lane {
+            engine: engine::of(target),
+            workload: Arc::clone(workload),
+            placement: target.placement,
+            query_limit: target.timeout.query,
+            first: Instant::now(),
+            seed: u64::from(number),
+            observer: Arc::clone(&tally) as Arc<dyn Observer>,
+            stop: Arc::clone(stop),
+        });
+        tallies.push(tally);
+        match started {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                stop.stop();
+                return Err(Error::Lane(target.name.clone(), error));
+            }
+        }
+    }
+    Ok((tallies, threads))
 }
 
 fn unanswered(target: &Target, state: &State) -> Error {

@@ -1,7 +1,7 @@
 //! The probe's configuration: which databases are asked what, from where, and under which name they are reported.
 //!
-//! A file is read in two steps: [`file`] is the YAML as written, every key known and every scalar of the right form;
-//! [`check`] makes the model below of it, with defaults filled in and names resolved. Both steps refuse with
+//! A file is read in two steps: `file` is the YAML as written, every key known and every scalar of the right form;
+//! `check` makes the model below of it, with defaults filled in and names resolved. Both steps refuse with
 //! `file:line:column: message`. The model holds no password, only where one is to be read at each connect.
 
 mod address;

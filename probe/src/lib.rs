@@ -70,7 +70,7 @@ pub fn run(line: CommandLine) -> Result<(), Error> {
             let workloads = config.targets.iter().map(|target| target.workloads.len());
             let (targets, workloads) = (config.targets.len(), workloads.sum::<usize>());
             print(&format!(
-                "{}: {targets} targets, {workloads} workloads\n",
+                "{}: targets: {targets}, workloads: {workloads}\n",
                 file.display()
             ))
         }

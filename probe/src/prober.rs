@@ -1,6 +1,6 @@
 //! Every lane of a configuration, running, and the records they fill.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ pub struct Error {
 pub struct Prober {
     targets: Vec<Probed>,
     stop: Arc<Stop>,
-    lanes: Vec<JoinHandle<()>>,
+    lanes: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// A target with the records of its workloads.
@@ -82,15 +82,16 @@ impl Prober {
         let mut prober = Prober {
             targets: Vec::new(),
             stop: Arc::new(Stop::default()),
-            lanes: Vec::new(),
+            lanes: Mutex::default(),
         };
+        let mut lanes = Vec::new();
         let begun = Instant::now();
         for target in config.targets {
             let mut recorders = Vec::new();
             for workload in &target.workloads {
                 let recorder = Arc::new(Recorder::new(&target.name, &target.node, &workload.name));
                 for _ in 0..workload.lanes {
-                    let number = prober.lanes.len();
+                    let number = lanes.len();
                     let lane = Lane {
                         engine: engine::of(&target),
                         workload: Arc::clone(workload),
@@ -106,12 +107,13 @@ impl Prober {
                         workload: workload.name.clone(),
                         source,
                     })?;
-                    prober.lanes.push(started);
+                    lanes.push(started);
                 }
                 recorders.push(recorder);
             }
             prober.targets.push(Probed { target, recorders });
         }
+        prober.lanes = Mutex::new(lanes);
         Ok(prober)
     }
 
@@ -148,10 +150,12 @@ impl Prober {
         snapshots.flatten().collect()
     }
 
-    /// Ends every lane and waits for it: at most for 100 ms and what a connect and a query may take.
-    pub fn stop(mut self) {
+    /// Ends every lane and waits for it: at most for 100 ms and what a connect and a query may take. What was recorded
+    /// stays; stopping again changes nothing.
+    pub fn stop(&self) {
         self.stop.stop();
-        for lane in self.lanes.drain(..) {
+        let lanes = std::mem::take(&mut *self.lanes.lock().unwrap_or_else(PoisonError::into_inner));
+        for lane in lanes {
             if lane.join().is_err() {
                 tracing::error!("a lane ended in a panic");
             }
@@ -202,6 +206,12 @@ mod tests {
         let stopping = Instant::now();
         prober.stop();
         assert!(stopping.elapsed() < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_web_server_may_share_it_between_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Prober>();
     }
 
     #[test]

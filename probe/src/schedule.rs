@@ -90,6 +90,12 @@ impl Stop {
         *self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Makes every lane that looks whether it is stopped wait, as on a host that does not run it.
+    #[cfg(test)]
+    pub(crate) fn hold(&self) -> std::sync::MutexGuard<'_, bool> {
+        self.stopped.lock().unwrap()
+    }
+
     /// Sleeps until `deadline`; `false` if stopped meanwhile.
     ///
     /// A sleep of more than 100 ms waits on a condition for all but its last 100 ms, which a stop ends at once; the
@@ -203,10 +209,12 @@ mod tests {
         let stop = Arc::new(Stop::default());
         let sleeper = std::thread::spawn({
             let stop = Arc::clone(&stop);
-            move || stop.sleep_until(Instant::now() + Duration::from_secs(3600))
+            move || stop.sleep_until(Instant::now() + Duration::from_secs(20))
         });
+        let begun = Instant::now();
         stop.stop();
         assert!(!sleeper.join().unwrap());
+        assert!(begun.elapsed() < Duration::from_secs(10));
         assert!(!stop.sleep_until(Instant::now()));
     }
 }

@@ -116,6 +116,8 @@ pub struct Fixture {
     pub check: &'static str,
     /// Statements that make and fill it; running them again changes nothing.
     pub create: &'static str,
+    /// Statements that let everybody read it, for where somebody else has to make it; empty where nobody else can.
+    pub grant: &'static str,
 }
 
 /// Whose words a statement is in.

@@ -170,12 +170,16 @@ fn the_probes_own_rows_are_made_once_or_asked_for() {
     assert!(session.execute(&[1001]).unwrap().first_row.is_none());
 
     server.sql("DROP SCHEMA wakelag CASCADE");
-    // Lanes that arrive together do not get into each other's way.
+    // A lane that arrives while another one makes them waits for it.
+    let other =
+        server.session("BEGIN; SELECT pg_advisory_xact_lock(7809911); CREATE SCHEMA wakelag;");
     let owner = over_unix(&server, "", "SELECT 1", "");
     std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| connect(&owner, 1).0.unwrap().execute(&[7]).unwrap());
-        }
+        let waits = scope.spawn(|| connect(&owner, 1).0.unwrap().execute(&[7]).unwrap());
+        let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+        wait_until("a lock that is waited for", || server.sql(waiting) == "1");
+        other.end("COMMIT;");
+        waits.join().unwrap();
     });
     assert_eq!(
         server.sql("SELECT count(*), min(id), max(id) FROM wakelag.point"),

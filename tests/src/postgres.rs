@@ -144,6 +144,15 @@ pub struct Session {
     input: Option<ChildStdin>,
 }
 
+impl Session {
+    /// Runs `text` and ends the session.
+    pub fn end(mut self, text: &str) {
+        if let Some(input) = &mut self.input {
+            writeln!(input, "{text}").unwrap();
+        }
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         drop(self.input.take());

@@ -63,46 +63,13 @@ fn resolve(file: &File, directory: &Path) -> Result<Config, Refusal> {
 fn own_workloads(entries: &[WorkloadEntry]) -> Result<Vec<Arc<Workload>>, Refusal> {
     let mut own = Vec::<Arc<Workload>>::new();
     for (index, entry) in entries.iter().enumerate() {
-        let at = |keys: &[&'static str], message: String| {
+        refuse_workload(entry, &own).map_err(|(inside, message)| {
             let mut steps = vec![Step::Key("workloads"), Step::Item(index)];
-            steps.extend(keys.iter().map(|key| Step::Key(key)));
-            Err((steps, message))
-        };
-        let name = &entry.name.0;
-        if workloads::PRESETS.iter().any(|preset| preset.name == name) {
-            return at(
-                &["name"],
-                format!("`{name}` is a preset; choose another name"),
-            );
-        }
-        if own.iter().any(|known| known.name == *name) {
-            return at(&["name"], format!("a second workload is named `{name}`"));
-        }
-        if entry.query.trim().is_empty() {
-            return at(&["query"], "the query is empty".to_owned());
-        }
-        if entry.query.contains('\0') {
-            return at(&["query"], "the query contains a NUL character".to_owned());
-        }
-        if !(1..=1000).contains(&entry.pattern.queries) {
-            return at(
-                &["pattern", "queries"],
-                "queries must be 1 to 1000".to_owned(),
-            );
-        }
-        if !(1..=64).contains(&entry.lanes) {
-            return at(&["lanes"], "lanes must be 1 to 64".to_owned());
-        }
-        if let Some(param) = entry.params.iter().position(|param| !param.is_valid()) {
-            let mut steps = vec![Step::Key("workloads"), Step::Item(index)];
-            steps.extend([Step::Key("params"), Step::Item(param)]);
-            return Err((
-                steps,
-                "uniform: the first bound is above the second".to_owned(),
-            ));
-        }
+            steps.extend(inside);
+            (steps, message)
+        })?;
         own.push(Arc::new(Workload {
-            name: name.clone(),
+            name: entry.name.0.clone(),
             statement: Statement {
                 text: entry.query.clone(),
                 params: entry.params.clone(),
@@ -117,6 +84,37 @@ fn own_workloads(entries: &[WorkloadEntry]) -> Result<Vec<Arc<Workload>>, Refusa
         }));
     }
     Ok(own)
+}
+
+/// What is wrong with a workload and where in it, with those before it in `own`.
+fn refuse_workload(entry: &WorkloadEntry, own: &[Arc<Workload>]) -> Result<(), Refusal> {
+    let at = |key, message: &str| Err((vec![Step::Key(key)], message.to_owned()));
+    let name = &entry.name.0;
+    if workloads::PRESETS.iter().any(|preset| preset.name == name) {
+        let message = format!("`{name}` is a preset; choose another name");
+        return at("name", &message);
+    }
+    if own.iter().any(|known| known.name == *name) {
+        return at("name", &format!("a second workload is named `{name}`"));
+    }
+    if entry.query.trim().is_empty() {
+        return at("query", "the query is empty");
+    }
+    if entry.query.contains('\0') {
+        return at("query", "the query contains a NUL character");
+    }
+    if !(1..=1000).contains(&entry.pattern.queries) {
+        let steps = vec![Step::Key("pattern"), Step::Key("queries")];
+        return Err((steps, "queries must be 1 to 1000".to_owned()));
+    }
+    if !(1..=64).contains(&entry.lanes) {
+        return at("lanes", "lanes must be 1 to 64");
+    }
+    if let Some(param) = entry.params.iter().position(|param| !param.is_valid()) {
+        let message = "uniform: the first bound is above the second".to_owned();
+        return Err((vec![Step::Key("params"), Step::Item(param)], message));
+    }
+    Ok(())
 }
 
 /// The workloads a target names, in its order.

@@ -15,7 +15,7 @@ use crate::config::Timeout;
 use crate::engine::{Engine, Failure, Outcome, Peer, Phases, Session, Timings};
 use crate::workload::{Fixture, Protocol, Workload};
 
-/// How often SQLite asks whether to go on, in instructions: about every 100 us.
+/// How often SQLite asks whether to go on, in instructions: a fraction of a millisecond.
 const INSTRUCTIONS_PER_CHECK: i32 = 10_000;
 
 /// A way to a SQLite file.

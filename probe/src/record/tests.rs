@@ -1,3 +1,4 @@
+use super::settled::MAX_PROFILES;
 use super::*;
 use crate::engine::Timings;
 use toolkit::metric::{family, label};
@@ -135,15 +136,16 @@ fn a_reconnect_is_a_connect_and_no_query() {
     };
     recorder.connected(&peer, &phases, false);
     recorder.connected(&peer, &phases, true);
+    recorder.connected(&peer, &phases, true);
     assert_eq!(recorder.peer(), Some(peer));
     assert_eq!(recorder.is_up(), None);
     let mut sink = Sink::new();
     recorder.emit(&mut sink);
     let families = sink.into_families();
     let reconnects = family(&families, "wakelag_probe_reconnects_total").unwrap();
-    assert_eq!(reconnects.get_metric()[0].get_counter().value(), 1.0);
+    assert_eq!(reconnects.get_metric()[0].get_counter().value(), 2.0);
     let phase = family(&families, "wakelag_probe_phase_seconds").unwrap();
-    assert_eq!(phase.get_metric()[0].get_histogram().get_sample_count(), 2);
+    assert_eq!(phase.get_metric()[0].get_histogram().get_sample_count(), 3);
 }
 
 #[test]

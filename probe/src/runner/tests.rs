@@ -1,149 +1,9 @@
 //! Lanes against an engine made of a list of what happens next.
 
+mod scripted;
+
 use super::*;
-use std::collections::VecDeque;
-use std::sync::Mutex;
-
-use crate::engine::Peer;
-use crate::workload::{Pattern, Protocol, Statement};
-
-/// What the scripted database does at a query: how long it takes and how it ends.
-type Step = (Duration, Result<(), Failure>);
-
-#[derive(Default)]
-struct Script {
-    connects: Mutex<VecDeque<Failure>>,
-    steps: Mutex<VecDeque<Step>>,
-    /// Stops the lane when the steps are used up.
-    stop: Arc<Stop>,
-}
-
-struct Scripted(Arc<Script>);
-
-impl Engine for Scripted {
-    fn connect(&mut self, _: &Workload, phases: &mut Phases) -> Result<Box<dyn Session>, Failure> {
-        phases.connect = Some(Duration::ZERO);
-        match self.0.connects.lock().unwrap().pop_front() {
-            Some(failure) => Err(failure),
-            None => Ok(Box::new(Scripted(Arc::clone(&self.0)))),
-        }
-    }
-}
-
-impl Session for Scripted {
-    fn peer(&self) -> &Peer {
-        static PEER: Peer = Peer {
-            version: String::new(),
-            transport: "test",
-            tls: "none",
-        };
-        &PEER
-    }
-
-    fn execute(&mut self, _: &[i64]) -> Result<Timings, Failure> {
-        let mut steps = self.0.steps.lock().unwrap();
-        let (takes, end) = steps.pop_front().unwrap_or((Duration::ZERO, Ok(())));
-        if steps.is_empty() {
-            self.0.stop.stop();
-        }
-        drop(steps);
-        let started = Instant::now();
-        std::thread::sleep(takes);
-        end.map(|()| Timings {
-            started,
-            first_row: None,
-            last_row: None,
-            done: Instant::now(),
-        })
-    }
-}
-
-#[derive(Default)]
-struct Seen(Mutex<Events>);
-
-#[derive(Default, Clone)]
-struct Events {
-    connects: Vec<bool>,
-    unconnected: usize,
-    warmed_up: u32,
-    samples: Vec<Sample>,
-    failures: Vec<Outcome>,
-    dropped: u64,
-    lags: Vec<Duration>,
-}
-
-impl Observer for Seen {
-    fn connected(&self, _: &Peer, _: &Phases, again: bool) {
-        self.0.lock().unwrap().connects.push(again);
-    }
-    fn unconnected(&self, _: &Phases, _: &Failure) {
-        self.0.lock().unwrap().unconnected += 1;
-    }
-    fn warmed_up(&self) {
-        self.0.lock().unwrap().warmed_up += 1;
-    }
-    fn answered(&self, sample: &Sample) {
-        self.0.lock().unwrap().samples.push(*sample);
-    }
-    fn failed(&self, failure: &Failure) {
-        self.0.lock().unwrap().failures.push(failure.outcome);
-    }
-    fn dropped(&self, starts: u64) {
-        self.0.lock().unwrap().dropped += starts;
-    }
-    fn woke(&self, lag: Duration) {
-        self.0.lock().unwrap().lags.push(lag);
-    }
-}
-
-const MS: Duration = Duration::from_millis(1);
-
-/// Runs a lane until the steps are used up.
-fn run(every: Duration, queries: u16, connects: Vec<Failure>, steps: Vec<Step>) -> Events {
-    let stop = Arc::new(Stop::default());
-    let script = Arc::new(Script {
-        connects: Mutex::new(connects.into()),
-        steps: Mutex::new(steps.into()),
-        stop: Arc::clone(&stop),
-    });
-    let seen = Arc::new(Seen::default());
-    let lane = Lane {
-        engine: Box::new(Scripted(script)),
-        workload: Arc::new(Workload {
-            name: "test".to_owned(),
-            statement: Statement {
-                text: String::new(),
-                params: Vec::new(),
-                protocol: Protocol::Prepared,
-            },
-            pattern: Pattern { every, queries },
-            lanes: 1,
-            fixture: None,
-        }),
-        placement: Placement::default(),
-        query_limit: Duration::from_secs(1),
-        first: Instant::now(),
-        seed: 1,
-        observer: Arc::clone(&seen) as Arc<dyn Observer>,
-        stop,
-    };
-    start(lane).unwrap().join().unwrap();
-    let events = seen.0.lock().unwrap();
-    events.clone()
-}
-
-fn quick(count: u32) -> Vec<Step> {
-    (0..count).map(|_| (Duration::ZERO, Ok(()))).collect()
-}
-
-fn fails(outcome: Outcome, usable: bool) -> Step {
-    let failure = Failure {
-        outcome,
-        message: String::new(),
-        usable,
-    };
-    (Duration::ZERO, Err(failure))
-}
+use scripted::{MS, Step, begin, fails, quick, run};
 
 #[test]
 fn the_warm_up_is_counted_apart_after_each_connect() {
@@ -185,6 +45,19 @@ fn a_connect_that_fails_is_tried_again_and_is_no_query() {
     assert!(seen.dropped >= 20, "{}", seen.dropped);
 }
 
+/// A server that takes connections and breaks each at its first query is not asked at full rate either.
+#[test]
+fn pauses_grow_as_long_as_no_query_succeeds() {
+    let mut steps: Vec<Step> = (0..3)
+        .map(|_| fails(Outcome::Disconnected, false))
+        .collect();
+    steps.extend(quick(1));
+    let seen = run(MS, 1, Vec::new(), steps);
+    assert_eq!(seen.connects, [false, true, true, true]);
+    // No pause, then at least 125 ms, then at least 250 ms.
+    assert!(seen.dropped >= 350, "{}", seen.dropped);
+}
+
 #[test]
 fn only_the_first_of_a_run_pays_for_the_pause() {
     // 12 runs of 4; the warm-up takes the first two and a half.
@@ -221,6 +94,9 @@ fn a_stall_delays_every_start_it_covers_once() {
     let waited = slow(Sample::response);
     assert!((19..=24).contains(&waited), "{waited}");
     assert_eq!(seen.samples.len(), 46);
+    // What is caught up had no pause before it.
+    let paused = |s: &&Sample| s.position == Position::First && s.response() >= 100 * MS;
+    assert_eq!(seen.samples.iter().filter(paused).count(), 1);
     assert!(seen.dropped <= 1, "{}", seen.dropped);
 }
 
@@ -249,4 +125,32 @@ fn pauses_grow_to_their_bound() {
         let full = Duration::from_millis(full);
         assert!(pause <= full && pause >= full / 2, "{breaks}: {pause:?}");
     }
+}
+
+#[test]
+fn a_host_that_runs_the_lane_late_is_not_charged_to_the_database() {
+    let (lane, seen, stop) = begin(40 * MS, 1, Vec::new(), quick(WARM_UP + 30));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while seen.0.lock().unwrap().samples.is_empty() {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(MS);
+    }
+    let held = stop.hold();
+    std::thread::sleep(130 * MS);
+    drop(held);
+    lane.join().unwrap();
+    let seen = seen.0.lock().unwrap();
+    assert!(!seen.failures.is_empty());
+    assert!(
+        seen.failures
+            .iter()
+            .all(|outcome| *outcome == Outcome::ClientLate)
+    );
+    // The starts slept through are given up and not caught up.
+    assert!(seen.dropped >= 2, "{}", seen.dropped);
+    assert!(
+        seen.samples
+            .iter()
+            .all(|sample| sample.position == Position::First)
+    );
 }

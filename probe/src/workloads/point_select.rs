@@ -19,6 +19,7 @@ CREATE SCHEMA IF NOT EXISTS wakelag;
 CREATE TABLE IF NOT EXISTS wakelag.point (id integer PRIMARY KEY, pad text NOT NULL);
 INSERT INTO wakelag.point SELECT id, repeat('x', 100) FROM generate_series(1, 1000) AS id ON CONFLICT DO NOTHING;
 COMMIT;",
+    grant: "GRANT USAGE ON SCHEMA wakelag TO PUBLIC;\nGRANT SELECT ON wakelag.point TO PUBLIC;",
 };
 
 const SQLITE: Fixture = Fixture {
@@ -30,6 +31,7 @@ INSERT OR IGNORE INTO wakelag_point
   WITH RECURSIVE row(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM row WHERE id < 1000)
   SELECT id, printf('%.100c', 'x') FROM row;
 COMMIT;",
+    grant: "",
 };
 
 /// Four selects back to back every 100 ms: forty a second give a p50 within a quarter minute and both positions.

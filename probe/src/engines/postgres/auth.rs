@@ -114,3 +114,51 @@ fn scram(
 fn refused(message: &str) -> Failure {
     Failure::fatal(Outcome::Auth, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::wire::Wire;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::time::{Duration, Instant};
+
+    /// How a server's question for the cleartext password ends, and what it was told.
+    fn cleartext(local: bool) -> (Result<(), Failure>, Vec<u8>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let mut peer = listener.accept().unwrap().0;
+            peer.write_all(b"R\0\0\0\x08\0\0\0\x03").unwrap();
+            peer.write_all(b"R\0\0\0\x08\0\0\0\0").unwrap();
+            let mut told = Vec::new();
+            peer.read_to_end(&mut told).unwrap();
+            told
+        });
+        let limit = Duration::from_secs(5);
+        let wire = Wire::tcp(&[address], Instant::now() + limit).unwrap();
+        let mut conversation = Conversation::new(wire);
+        conversation.begin(limit).unwrap();
+        let password = Secret::new("canary".to_owned());
+        let credentials = Credentials {
+            user: "u",
+            password: Some(&password),
+            local,
+        };
+        let outcome = authenticate(&mut conversation, &credentials);
+        drop(conversation);
+        (outcome, server.join().unwrap())
+    }
+
+    #[test]
+    fn a_cleartext_password_does_not_leave_this_host() {
+        let (outcome, told) = cleartext(true);
+        assert_eq!(outcome, Ok(()));
+        assert!(told.windows(6).any(|bytes| bytes == b"canary"));
+        let (outcome, told) = cleartext(false);
+        let failure = outcome.unwrap_err();
+        assert_eq!(failure.outcome, Outcome::Auth);
+        assert!(failure.message.contains("scram-sha-256"), "{failure}");
+        assert!(!told.windows(6).any(|bytes| bytes == b"canary"));
+    }
+}

@@ -67,9 +67,8 @@ impl PostgresSession {
         }
         self.ask(fixture.create).map(|_| ()).map_err(|failure| {
             let message = format!(
-                "cannot create the probe's own rows: {}; let somebody who may run:\n{}\n\
-                 GRANT USAGE ON SCHEMA wakelag TO PUBLIC;\nGRANT SELECT ON wakelag.point TO PUBLIC;",
-                failure.message, fixture.create
+                "cannot create the probe's own rows: {}; let somebody who may run:\n{}\n{}",
+                failure.message, fixture.create, fixture.grant
             );
             Failure::fatal(failure.outcome, message)
         })
