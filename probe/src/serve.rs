@@ -77,10 +77,7 @@ async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
     )
     .await;
     tasks.shutdown().await;
-    // Whoever still holds the site is a request that outlived its grace; then the lanes end without being waited for.
-    if let Some(site) = Arc::into_inner(site) {
-        site.prober.stop();
-    }
+    site.prober.stop();
     Ok(())
 }
 
