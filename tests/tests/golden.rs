@@ -44,5 +44,6 @@ fn exposition(machine: &Fixture) -> String {
     let mut families = scrape(&support::exporter(machine));
     // How long a collector took is not the machine's.
     families.retain(|family| family.name() != "wakelag_scrape_collector_duration_seconds");
-    toolkit::exposition::text(&families).unwrap()
+    let text = toolkit::exposition::Format::Text.encode(&families).unwrap();
+    String::from_utf8(text).unwrap()
 }

@@ -1,77 +1,96 @@
-//! Families of samples as the bytes of a scrape's answer.
+//! Families of samples as the bytes of a scrape's answer, in the format that the client likes best.
 //!
-//! The text format 0.0.4 is what every Prometheus reads and what is sent here, whatever the `Accept` header prefers.
+//! The text format 0.0.4 is what every Prometheus reads; delimited protobuf is what Prometheus asks for where it takes
+//! native histograms, which text cannot carry. OpenMetrics is not offered: it would add `_created` series and exemplars
+//! that nothing here has, and every client that asks for it takes text too.
 
-use prometheus::TextEncoder;
+mod accept;
+
 use prometheus::proto::MetricFamily;
+use prometheus::{Encoder as _, ProtobufEncoder, TextEncoder};
 
-/// The media type of [`text`].
-pub const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+use self::accept::Range;
 
 /// Why families could not be written down.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot encode the metrics: {0}")]
 pub struct Error(#[from] prometheus::Error);
 
-/// The text exposition format 0.0.4.
-///
-/// # Errors
-/// A family without samples or without a name: a defect of its emitter.
-pub fn text(families: &[MetricFamily]) -> Result<String, Error> {
-    Ok(TextEncoder::new().encode_to_string(families)?)
+/// How families are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The text exposition format 0.0.4.
+    Text,
+    /// `MetricFamily` messages of `io.prometheus.client`, each with its length in front.
+    Protobuf,
 }
 
-/// Whether a client with this `Accept` header takes the text format. A client that says nothing takes anything.
-pub fn accepts_text(accept: Option<&str>) -> bool {
-    let Some(accept) = accept else { return true };
-    accept.split(',').any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let media = parts.next().unwrap_or_default().to_ascii_lowercase();
-        let refused = parts.any(|p| {
-            let (name, value) = p.split_once('=').unwrap_or((p, ""));
-            name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0)
-        });
-        let media_fits = matches!(media.as_str(), "*/*" | "text/*" | "text/plain" | "");
-        media_fits && !refused
-    })
+impl Format {
+    /// Every format, the one that is preferred among equals first: whoever has no preference is a person.
+    pub const ALL: [Format; 2] = [Format::Text, Format::Protobuf];
+
+    /// The media type of an answer in this format.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Format::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Format::Protobuf => {
+                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+            }
+        }
+    }
+
+    /// The format that a client with this `Accept` header likes best; `None` if it takes none of them. A client that
+    /// says nothing takes anything.
+    pub fn negotiate(accept: Option<&str>) -> Option<Format> {
+        let Some(accept) = accept else {
+            return Some(Format::Text);
+        };
+        let ranges = accept::parse(accept);
+        let mut best = (0.0, None);
+        for format in Format::ALL {
+            let quality = accept::quality(&ranges, |range| format.specificity(range));
+            if quality > best.0 {
+                best = (quality, Some(format));
+            }
+        }
+        best.1
+    }
+
+    /// How closely `range` describes this format; `None` if it describes something else.
+    fn specificity(self, range: &Range<'_>) -> Option<u8> {
+        let says = |name, expected| range.parameter(name).is_none_or(|value| value == expected);
+        let (exact, family) = match self {
+            // Any version: whoever reads a later one reads 0.0.4.
+            Format::Text => (range.is("text/plain"), "text/*"),
+            Format::Protobuf => (
+                range.is("application/vnd.google.protobuf")
+                    && says("proto", "io.prometheus.client.MetricFamily")
+                    && says("encoding", "delimited"),
+                "application/*",
+            ),
+        };
+        if exact {
+            Some(2)
+        } else if range.is(family) {
+            Some(1)
+        } else {
+            (range.is("*/*") || range.is("")).then_some(0)
+        }
+    }
+
+    /// Writes `families` down.
+    ///
+    /// # Errors
+    /// A family without samples or without a name: a defect of its emitter.
+    pub fn encode(self, families: &[MetricFamily]) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        match self {
+            Format::Text => TextEncoder::new().encode(families, &mut bytes)?,
+            Format::Protobuf => ProtobufEncoder::new().encode(families, &mut bytes)?,
+        }
+        Ok(bytes)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metric::{Metric, Sink};
-
-    static INFO: Metric<1> = Metric::gauge("test_info", "Says \"who\".", &["name"]);
-
-    #[test]
-    fn text_has_help_type_and_escaped_labels() {
-        let mut sink = Sink::new();
-        sink.put(&INFO, ["a\"b\\c\nd"], 1.0);
-        let text = text(&sink.into_families()).unwrap();
-        assert_eq!(
-            text,
-            "# HELP test_info Says \"who\".\n# TYPE test_info gauge\ntest_info{name=\"a\\\"b\\\\c\\nd\"} 1\n"
-        );
-    }
-
-    #[test]
-    fn the_accept_headers_of_real_clients_take_text() {
-        let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1";
-        for accept in [
-            None,
-            Some("*/*"),
-            Some(prometheus),
-            Some("Text/Plain"),
-            Some("text/html, text/*;q=0.9"),
-        ] {
-            assert!(accepts_text(accept), "{accept:?}");
-        }
-        for accept in [
-            Some("application/json"),
-            Some("text/plain;q=0"),
-            Some("image/*"),
-        ] {
-            assert!(!accepts_text(accept), "{accept:?}");
-        }
-    }
-}
+mod tests;
