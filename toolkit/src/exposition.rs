@@ -4,12 +4,10 @@
 //! native histograms, which text cannot carry. OpenMetrics is not offered: it would add `_created` series and exemplars
 //! that nothing here has, and every client that asks for it takes text too.
 
-mod accept;
-
 use prometheus::proto::MetricFamily;
 use prometheus::{Encoder as _, ProtobufEncoder, TextEncoder};
 
-use self::accept::Range;
+use crate::accept::{self, Range};
 
 /// Why families could not be written down.
 #[derive(Debug, thiserror::Error)]

@@ -3,13 +3,13 @@
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName,
-    HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::Semaphore;
 
-use super::{Query, Refusal, Site};
+use super::{Query, Refusal, Site, compress};
 use crate::exposition::Format;
 use crate::page;
 
@@ -25,6 +25,16 @@ pub(super) async fn to(
     site: &impl Site,
     requests: &Semaphore,
 ) -> Response<Body> {
+    let answer = route(request, site, requests).await;
+    let encodings = list(request.headers(), &ACCEPT_ENCODING);
+    compress::apply(encodings.as_deref(), answer).map(|body| Full::new(Bytes::from(body)))
+}
+
+async fn route(
+    request: &Request<Incoming>,
+    site: &impl Site,
+    requests: &Semaphore,
+) -> Response<Vec<u8>> {
     // Health is answered whatever else is under way: a busy program is not a dead one.
     match request.uri().path() {
         "/-/healthy" | "/-/ready" | "/" | "/metrics" => {}
@@ -56,7 +66,7 @@ pub(super) async fn to(
     }
 }
 
-async fn metrics(request: &Request<Incoming>, site: &impl Site) -> Response<Body> {
+async fn metrics(request: &Request<Incoming>, site: &impl Site) -> Response<Vec<u8>> {
     let accept = list(request.headers(), &ACCEPT);
     let Some(format) = Format::negotiate(accept.as_deref()) else {
         let [text, protobuf] = Format::ALL.map(Format::media_type);
@@ -95,11 +105,11 @@ fn list(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(","))
 }
 
-fn plain(status: StatusCode, text: &str) -> Response<Body> {
+fn plain(status: StatusCode, text: &str) -> Response<Vec<u8>> {
     answer(status, PLAIN, text.to_owned().into_bytes())
 }
 
-fn html(page: String) -> Response<Body> {
+fn html(page: String) -> Response<Vec<u8>> {
     let mut response = answer(StatusCode::OK, HTML, page.into_bytes());
     let policy = HeaderValue::from_static(page::CONTENT_SECURITY_POLICY);
     response
@@ -108,8 +118,8 @@ fn html(page: String) -> Response<Body> {
     response
 }
 
-fn answer(status: StatusCode, media: &'static str, bytes: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::from(bytes)));
+fn answer(status: StatusCode, media: &'static str, bytes: Vec<u8>) -> Response<Vec<u8>> {
+    let mut response = Response::new(bytes);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));

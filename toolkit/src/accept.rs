@@ -2,21 +2,21 @@
 
 /// One member of the list.
 #[derive(Debug)]
-pub(super) struct Range<'h> {
+pub(crate) struct Range<'h> {
     name: &'h str,
     parameters: Vec<(&'h str, &'h str)>,
     /// From 0, which refuses it, to 1.
-    pub(super) quality: f64,
+    pub(crate) quality: f64,
 }
 
 impl Range<'_> {
     /// Whether this is the range called `name`.
-    pub(super) fn is(&self, name: &str) -> bool {
+    pub(crate) fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
 
     /// The value of the parameter `name`.
-    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let found = self
             .parameters
             .iter()
@@ -26,7 +26,7 @@ impl Range<'_> {
 }
 
 /// The members of `header`. A quality that is no number says nothing, and so counts as 1.
-pub(super) fn parse(header: &str) -> Vec<Range<'_>> {
+pub(crate) fn parse(header: &str) -> Vec<Range<'_>> {
     let range = |member| {
         let mut parts = str::split(member, ';').map(str::trim);
         let name = parts.next().unwrap_or_default();
@@ -49,7 +49,7 @@ pub(super) fn parse(header: &str) -> Vec<Range<'_>> {
 }
 
 /// How much a client with `ranges` wants something, from 0 to 1: what the range that describes it most closely says.
-pub(super) fn quality(ranges: &[Range<'_>], specificity: impl Fn(&Range<'_>) -> Option<u8>) -> f64 {
+pub(crate) fn quality(ranges: &[Range<'_>], specificity: impl Fn(&Range<'_>) -> Option<u8>) -> f64 {
     let fitting = ranges
         .iter()
         .filter_map(|range| Some((specificity(range)?, range)));
