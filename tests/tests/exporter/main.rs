@@ -4,4 +4,9 @@
 mod support;
 
 mod energy;
+mod frequency;
+mod hotplug;
+mod idle;
+mod profile;
 mod series;
+mod settings;
