@@ -8,5 +8,6 @@ mod frequency;
 mod hotplug;
 mod idle;
 mod profile;
+mod scheduler;
 mod series;
 mod settings;
