@@ -4,6 +4,7 @@
 mod support;
 
 mod energy;
+mod exposition;
 mod frequency;
 mod hotplug;
 mod idle;
