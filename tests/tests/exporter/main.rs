@@ -3,11 +3,14 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod damage;
 mod energy;
 mod exposition;
+mod footprint;
 mod frequency;
 mod hotplug;
 mod idle;
+mod process;
 mod profile;
 mod scheduler;
 mod series;
