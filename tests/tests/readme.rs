@@ -1,5 +1,4 @@
 //! Every command of the README is run, with this build's programs in place of installed ones.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers beside the tests are tests too
 
 use std::path::Path;
 use std::process::Command;

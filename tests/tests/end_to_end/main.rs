@@ -1,6 +1,5 @@
 //! The whole path on real programs: PostgreSQL is asked by the probe, the exporter reads a fixture machine, Prometheus
 //! scrapes both, and the machine's governor is changed while everything runs.
-#![allow(clippy::unwrap_used)] // helpers beside the tests are tests too
 
 mod dashboards;
 mod machine;
