@@ -70,7 +70,7 @@ fn every_command_works() {
                 program.arg(command).args(arguments).current_dir(dir.path());
                 let said = run(program);
                 assert!(
-                    said.contains("probe.yaml: 1 target") || said.contains("p99"),
+                    said.contains("probe.yaml: targets: 1") || said.contains("p99"),
                     "{said}"
                 );
             }

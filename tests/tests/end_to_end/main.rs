@@ -84,7 +84,7 @@ fn check_seconds(served: &Served<'_>, seen_at: f64) {
         "{changing_s} s of change"
     );
     let old_s = served.value(&seconds(OLD));
-    served.wait_for_value(&seconds(NEW), |new_s| new_s > 5.0);
+    served.wait_for_value(&seconds(NEW), |new_s| new_s > 10.0);
     assert_eq!(
         served.value(&seconds(OLD)),
         old_s,
