@@ -1,4 +1,4 @@
-//! The exporter's part of the page: the profile in force, and how each collector stands with a hint where it does not.
+//! The exporter's parts of the page: the profile in force, and how each collector stands with a hint where it does not.
 
 use maud::{Markup, html};
 use prometheus::proto::MetricFamily;
@@ -8,15 +8,8 @@ use crate::collector::State;
 use crate::scrape::Standing;
 use crate::settings::PROFILE_INFO;
 
-/// The profile and the collectors.
-pub fn summary(families: Option<&Vec<MetricFamily>>, standings: &[Standing]) -> Markup {
-    html! {
-        (profile(families))
-        (collectors(standings))
-    }
-}
-
-fn profile(families: Option<&Vec<MetricFamily>>) -> Markup {
+/// The profile in force and its parts, out of a scrape of the settings.
+pub fn profile(families: Option<&Vec<MetricFamily>>) -> Markup {
     let info = families
         .and_then(|families| family(families, PROFILE_INFO.desc().name))
         .and_then(|family| family.get_metric().first());
@@ -46,7 +39,8 @@ fn profile(families: Option<&Vec<MetricFamily>>) -> Markup {
     }
 }
 
-fn collectors(standings: &[Standing]) -> Markup {
+/// How each collector stands.
+pub fn collectors(standings: &[Standing]) -> Markup {
     html! {
         h2 { "Collectors" }
         div .scroll {

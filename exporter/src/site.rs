@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use maud::Markup;
+use maud::{Markup, html};
 use prometheus::proto::MetricFamily;
 use toolkit::metric::{Sink, merge};
 use toolkit::web::{Query, Refusal, Site};
@@ -126,21 +126,27 @@ impl Exporter {
         }
     }
 
-    /// The exporter's part of the page: the profile in force and how each collector stands.
-    pub async fn summary(&self) -> Markup {
+    /// The profile in force, for a page.
+    pub async fn profile_part(&self) -> Markup {
         let settings = ["settings"]
             .iter()
             .filter(|name| self.names.contains(*name));
         let selection = Selection::Only(settings.map(|name| (*name).to_owned()).collect());
         let families = self.scrape(selection).await;
-        page::summary(families.ok().as_deref(), &self.standings())
+        page::profile(families.ok().as_deref())
+    }
+
+    /// How each collector stands, for a page.
+    pub fn collectors_part(&self) -> Markup {
+        page::collectors(&self.standings())
     }
 }
 
 impl Site for Exporter {
     async fn page(&self) -> Markup {
         let purpose = format!("What power management does on {}.", self.node.name);
-        toolkit::page::frame("wakelag-exporter", &purpose, &self.summary().await)
+        let content = html! { (self.profile_part().await) (self.collectors_part()) };
+        toolkit::page::frame("wakelag-exporter", &purpose, &content)
     }
 
     async fn metrics(&self, query: Query) -> Result<Vec<MetricFamily>, Refusal> {

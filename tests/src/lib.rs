@@ -2,10 +2,12 @@
 //! programs to run beside ours.
 //!
 //! Everything here panics with a message that names the file, because everything here runs under a test or a
-//! benchmark.
+//! benchmark; `unwrap` says enough there.
+#![allow(clippy::unwrap_used)]
 
 pub mod fixture;
 pub mod golden;
 pub mod http;
+pub mod postgres;
 pub mod program;
 pub mod prometheus;

@@ -1,0 +1,196 @@
+//! The probe's configuration: which databases are asked what, from where, and under which name they are reported.
+//!
+//! A file is read in two steps: `file` is the YAML as written, every key known and every scalar of the right form;
+//! `check` makes the model below of it, with defaults filled in and names resolved. Both steps refuse with
+//! `file:line:column: message`. The model holds no password, only where one is to be read at each connect.
+
+mod address;
+mod check;
+mod duration;
+mod file;
+mod locate;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolkit::config::{Error, Secret};
+
+pub use address::Address;
+pub use check::this_host;
+
+use crate::workload::{Dialect, Workload};
+
+/// A checked configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The databases, with unique names; at least one.
+    pub targets: Vec<Target>,
+}
+
+/// One database and what it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Label `target`.
+    pub name: String,
+    /// Label `node`: the host whose CPUs serve it.
+    pub node: String,
+    /// Base URL of the exporter that knows that host's profile; `None` where it is read in process.
+    pub profile_from: Option<String>,
+    /// Engine and how to reach it.
+    pub access: Access,
+    /// How long connecting and one query may take.
+    pub timeout: Timeout,
+    /// Where and how its lanes run.
+    pub placement: Placement,
+    /// What it is asked, with unique names; at least one.
+    pub workloads: Vec<Arc<Workload>>,
+}
+
+/// The engine of a target, with what reaching it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// A PostgreSQL server.
+    Postgres(Server),
+    /// A SQLite file.
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// Whether to create it; otherwise a misspelt path is an error and not an empty database.
+        create: bool,
+    },
+}
+
+impl Access {
+    /// Whose words its statements are in.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Access::Postgres(_) => Dialect::Postgres,
+            Access::Sqlite { .. } => Dialect::Sqlite,
+        }
+    }
+
+    /// Label `engine`.
+    pub fn engine(&self) -> &'static str {
+        match self {
+            Access::Postgres(_) => "postgres",
+            Access::Sqlite { .. } => "sqlite",
+        }
+    }
+}
+
+/// A database server behind a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Where it listens.
+    pub address: Address,
+    /// Database to open.
+    pub database: String,
+    /// User to open it as.
+    pub user: String,
+    /// Where the password is read at each connect.
+    pub password: Option<Password>,
+}
+
+/// Where a password is kept. It is never part of the configuration itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Password {
+    /// In a file of its own, without its line end.
+    File(PathBuf),
+    /// In an environment variable.
+    Env(String),
+}
+
+impl Password {
+    /// Reads the password.
+    ///
+    /// # Errors
+    /// A sentence naming the file or the variable that could not be read.
+    pub fn read(&self) -> Result<Secret, String> {
+        match self {
+            Password::File(path) => {
+                Secret::from_file(path).map_err(|error| format!("password_file {error}"))
+            }
+            Password::Env(name) => std::env::var(name)
+                .map(Secret::new)
+                .map_err(|_| format!("password_env: the variable {name} is not set")),
+        }
+    }
+}
+
+/// Limits in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeout {
+    /// From the name to be resolved to a session that takes queries.
+    pub connect: Duration,
+    /// One query, from the request to the last byte of the reply.
+    pub query: Duration,
+}
+
+/// Where and how a lane's thread runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Placement {
+    /// The CPU to stay on; `None` leaves it to the scheduler.
+    pub cpu: Option<usize>,
+    /// The scheduling policy.
+    pub scheduling: Scheduling,
+}
+
+/// A scheduling policy of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scheduling {
+    /// `SCHED_OTHER`, what programs have by default.
+    #[default]
+    Other,
+    /// `SCHED_BATCH`: a wake-up does not preempt for it.
+    Batch,
+    /// `SCHED_FIFO` with a priority of 1 to 99; needs CAP_SYS_NICE or a limit that allows it.
+    Fifo(u8),
+}
+
+/// Reads and checks the configuration file `path`.
+///
+/// # Errors
+/// The file or a password file it names cannot be read, or it says what is not allowed; with file, line and column.
+pub fn load(path: &Path) -> Result<Config, Error> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    parse(path, &text)
+}
+
+/// Checks the configuration `text`, which came from `path`; relative files in it stand beside `path`.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(path: &Path, text: &str) -> Result<Config, Error> {
+    let file: file::File = toolkit::config::parse(path, text)?;
+    check::config(file, path, text)
+}
+
+/// The name of the embedded default target.
+pub const EMBEDDED: &str = "embedded";
+
+/// What the probe does without a configuration file: presets against a SQLite file in the directory `state`, so that
+/// one command shows something with no server at all.
+pub fn embedded(state: &Path) -> Config {
+    Config {
+        targets: vec![Target {
+            name: EMBEDDED.to_owned(),
+            node: check::this_host(),
+            profile_from: None,
+            access: Access::Sqlite {
+                path: state.join("probe.sqlite"),
+                create: true,
+            },
+            timeout: check::DEFAULT_TIMEOUT,
+            placement: Placement::default(),
+            workloads: crate::workloads::all(Dialect::Sqlite),
+        }],
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! Good and bad files as a user writes them, each bad one with its exact message.
+
+use super::*;
+
+fn message(text: &str) -> String {
+    match parse(Path::new("probe.yaml"), text) {
+        Ok(config) => panic!("accepted as {config:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+const LEAST: &str = "
+targets:
+  - name: file
+    engine: sqlite
+    path: app.db
+    workloads: [select1]
+";
+
+#[test]
+fn the_least_a_target_needs() {
+    let config = parse(Path::new("/etc/wakelag/probe.yaml"), LEAST).unwrap();
+    let target = &config.targets[0];
+    assert_eq!(target.name, "file");
+    assert_eq!(target.node, check::this_host());
+    assert_eq!(target.timeout, check::DEFAULT_TIMEOUT);
+    assert_eq!(
+        target.access,
+        Access::Sqlite {
+            path: PathBuf::from("/etc/wakelag/app.db"),
+            create: false
+        }
+    );
+    assert_eq!(target.workloads[0].name, "select1");
+}
+
+#[test]
+fn everything_a_target_may_say() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("secret"), "canary\n").unwrap();
+    let text = "
+targets:
+  - name: orders
+    engine: postgres
+    address: db1.example.org:5432
+    database: bench
+    user: probe
+    password_file: secret
+    tls: {mode: disable}
+    node: db1
+    profile_from: http://db1:9973
+    timeout: {connect: 500ms, query: 2s}
+    cpu: 3
+    scheduling: fifo:10
+    workloads: [by-customer, point-select]
+workloads:
+  - name: by-customer
+    query: SELECT count(*) FROM orders WHERE customer = $1
+    params: [{int: {uniform: [1, 100000]}}]
+    protocol: simple
+    pattern: {every: 250ms, queries: 4}
+    lanes: 2
+";
+    let config = parse(&dir.path().join("probe.yaml"), text).unwrap();
+    assert!(!format!("{config:?}").contains("canary"));
+    let target = &config.targets[0];
+    assert_eq!(target.node, "db1");
+    assert_eq!(target.profile_from.as_deref(), Some("http://db1:9973"));
+    assert_eq!(target.timeout.connect, Duration::from_millis(500));
+    assert_eq!(target.placement.cpu, Some(3));
+    assert_eq!(target.placement.scheduling, Scheduling::Fifo(10));
+    let Access::Postgres(server) = &target.access else {
+        panic!("{:?}", target.access)
+    };
+    assert_eq!(server.database, "bench");
+    let password = server.password.as_ref().unwrap().read().unwrap();
+    assert_eq!(password.reveal(), "canary");
+    let own = &target.workloads[0];
+    assert_eq!(own.pattern.every, Duration::from_millis(250));
+    assert_eq!((own.pattern.queries, own.lanes), (4, 2));
+    assert_eq!(own.statement.protocol, crate::workload::Protocol::Simple);
+    assert_eq!(
+        target.workloads[1].statement.text,
+        "SELECT pad FROM wakelag.point WHERE id = $1"
+    );
+}
+
+/// A target's lines from the fifth on, and the message about the whole file.
+#[test]
+fn a_bad_target_is_refused_where_it_is_bad() {
+    let cases = [
+        (
+            "    workloads: [select1]\n    colour: red\n",
+            "10:5: targets[0]: unknown field `colour`, expected one of `name`, `engine`, `address`, `path`, `database`, \
+             `user`, `password_file`, `password_env`, `tls`, `node`, `profile_from`, `timeout`, `cpu`, `scheduling`, \
+             `workloads`",
+        ),
+        (
+            "    workloads: [select1, selct1]\n",
+            "9:26: no workload is named `selct1`; known: select1, select1-idle, point-select",
+        ),
+        (
+            "    workloads: [select1, select1]\n",
+            "9:26: workload `select1` is named twice",
+        ),
+        (
+            "    workloads: []\n",
+            "9:16: no workloads; name at least one, such as select1",
+        ),
+        (
+            "    timeout: {query: 5}\n    workloads: [select1]\n",
+            "9:22: targets[0].timeout.query: `5` is not a duration; write a whole number and us, ms, s or m, such as 250ms",
+        ),
+        (
+            "    timeout: {query: 1us}\n    workloads: [select1]\n",
+            "9:14: a timeout must be 10ms to 5m",
+        ),
+        (
+            "    scheduling: fifo:100\n    workloads: [select1]\n",
+            "9:17: targets[0].scheduling: `fifo:100` is not a scheduling policy; write other, batch or fifo:1 to fifo:99",
+        ),
+        (
+            "    password_file: nowhere\n    workloads: [select1]\n",
+            "9:20: password_file nowhere: cannot read: No such file or directory (os error 2)",
+        ),
+        (
+            "    path: x.db\n    workloads: [select1]\n",
+            "9:11: `path` is for sqlite; use `address`",
+        ),
+        (
+            "    password: hunter2\n    workloads: [select1]\n",
+            "9:5: targets[0]: unknown field `password`, expected one of `name`, `engine`, `address`, `path`, `database`, \
+             `user`, `password_file`, `password_env`, `tls`, `node`, `profile_from`, `timeout`, `cpu`, `scheduling`, \
+             `workloads`",
+        ),
+        (
+            "    tls: {mode: require}\n    workloads: [select1]\n",
+            "9:17: targets[0].tls.mode: unknown variant `require`, expected `disable`",
+        ),
+        (
+            "    workloads: [select1]\n  - name: a\n    engine: sqlite\n    path: x\n    workloads: [select1]\n",
+            "10:11: a second target is named `a`",
+        ),
+    ];
+    for (rest, expected) in cases {
+        let head = "# comment\ntargets:\n  - name: a\n    engine: postgres\n    address: 127.0.0.1:5432\n    \
+                    database: d\n    user: u\n    # comment\n";
+        assert_eq!(
+            message(&format!("{head}{rest}")),
+            format!("probe.yaml:{expected}")
+        );
+    }
+}
+
+#[test]
+fn a_remote_server_without_a_word_on_tls_or_node_is_refused() {
+    let target = |rest: &str| {
+        message(&format!(
+            "targets:\n  - name: a\n    engine: postgres\n    address: db1:5432\n    user: u\n    workloads: [select1]\n{rest}"
+        ))
+    };
+    assert_eq!(
+        target("    node: db1\n"),
+        "probe.yaml:4:14: a remote server is asked over TLS, which comes with a later version; \
+         to send queries and results in plaintext say `tls: {mode: disable}`"
+    );
+    assert_eq!(
+        target("    tls: {mode: disable}\n"),
+        "probe.yaml:4:14: `node` is missing; name the host whose CPUs serve this database, as its exporter calls it"
+    );
+}
+
+/// A workload's lines after its name.
+#[test]
+fn a_bad_workload_is_refused_where_it_is_bad() {
+    let cases = [
+        (
+            "name: select1\n    query: q\n    pattern: {every: 0}\n",
+            "6:11: `select1` is a preset; choose another name",
+        ),
+        (
+            "name: w w\n    query: q\n    pattern: {every: 0}\n",
+            "6:11: workloads[0].name: `w w` is not a name; use up to 63 letters, digits, `.`, `-` and `_`, a letter or digit first",
+        ),
+        (
+            "name: w\n    query: ''\n    pattern: {every: 0}\n",
+            "7:12: the query is empty",
+        ),
+        (
+            "name: w\n    query: q\n    pattern: {every: 0, queries: 0}\n",
+            "8:34: queries must be 1 to 1000",
+        ),
+        (
+            "name: w\n    query: q\n    pattern: {every: 0}\n    lanes: 65\n",
+            "9:12: lanes must be 1 to 64",
+        ),
+        (
+            "name: w\n    query: q\n    pattern: {every: 0}\n    params: [{int: {uniform: [2, 1]}}]\n",
+            "9:14: uniform: the first bound is above the second",
+        ),
+        (
+            "name: w\n    query: q\n    pattern: {every: 0}\n    protocol: spin\n",
+            "9:15: workloads[0].protocol: unknown variant `spin`, expected `prepared` or `simple`",
+        ),
+        (
+            "name: w\n    query: q\n",
+            "6:5: workloads[0]: missing field `pattern`",
+        ),
+        (
+            "name: w\n    query: q\n    pattern: {every: 0}\n  - name: w\n    query: q\n    pattern: {every: 0}\n",
+            "9:11: a second workload is named `w`",
+        ),
+    ];
+    for (rest, expected) in cases {
+        let head = "targets:\n  - {name: f, engine: sqlite, path: p, workloads: [select1]}\n\n# comment\nworkloads:\n  - ";
+        assert_eq!(
+            message(&format!("{head}{rest}")),
+            format!("probe.yaml:{expected}")
+        );
+    }
+}
+
+#[test]
+fn a_file_without_targets_is_refused() {
+    assert_eq!(
+        message("targets: []\n"),
+        "probe.yaml:1:10: no targets; name at least one"
+    );
+    assert_eq!(
+        message("workloads: []\n"),
+        "probe.yaml:1:1: missing field `targets`"
+    );
+}
+
+#[test]
+fn sqlite_takes_no_server_keys() {
+    assert_eq!(
+        message(
+            "targets:\n  - {name: f, engine: sqlite, path: p, user: u, workloads: [select1]}\n"
+        ),
+        "probe.yaml:2:46: `user` is for servers; sqlite takes only `path`"
+    );
+}
+
+#[test]
+fn the_embedded_default_asks_every_preset_of_a_file_of_its_own() {
+    let config = embedded(Path::new("/var/lib/wakelag"));
+    assert_eq!(config.targets[0].name, EMBEDDED);
+    assert_eq!(
+        config.targets[0].workloads.len(),
+        crate::workloads::PRESETS.len()
+    );
+}

@@ -1,0 +1,8 @@
+//! The engines, one file each, and the socket they share.
+
+mod resolve;
+mod sqlstate;
+
+pub mod postgres;
+pub mod sqlite;
+pub mod wire;

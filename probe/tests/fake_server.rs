@@ -1,0 +1,279 @@
+//! The probe against servers that do what no real one does on demand.
+
+// clippy.toml allows these in test functions; here the helpers beside them are tests too.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "harness/fake.rs"]
+mod fake;
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use fake::{
+    complete, connect, handshake, hold, message, query, read_startup, read_to_sync, ready, row,
+    server, whole_answer,
+};
+use probe::engine::Outcome;
+use probe::prober::Prober;
+use probe::runner::WARM_UP;
+use toolkit::metric::{Sink, family, label};
+
+const MS: Duration = Duration::from_millis(1);
+
+#[test]
+fn a_server_that_says_nothing_times_out_in_auth_at_its_deadline() {
+    let config = server(hold);
+    let begun = Instant::now();
+    let (session, phases) = connect(&config);
+    let took = begun.elapsed();
+    assert_eq!(session.err().unwrap().outcome, Outcome::Timeout);
+    assert!(phases.connect.is_some() && phases.auth.is_none());
+    assert!(took >= 290 * MS && took < 800 * MS, "{took:?}");
+}
+
+#[test]
+fn a_server_that_hangs_up_is_a_disconnect() {
+    let config = server(drop);
+    let outcome = connect(&config).0.err().unwrap().outcome;
+    assert_eq!(outcome, Outcome::Disconnected);
+    // In the middle of a reply, after the rows even: only ReadyForQuery makes it one.
+    for cut in [3, whole_answer().len() - ready().len()] {
+        let config = server(move |mut stream| {
+            handshake(&mut stream);
+            read_to_sync(&mut stream);
+            stream.write_all(&whole_answer()[..cut]).unwrap();
+        });
+        let failure = connect(&config).0.unwrap().execute(&[]).unwrap_err();
+        assert_eq!(
+            (failure.outcome, failure.usable),
+            (Outcome::Disconnected, false)
+        );
+    }
+}
+
+#[test]
+fn half_a_message_and_silence_is_a_timeout_at_the_deadline_of_the_query() {
+    let begun = Instant::now();
+    let failure = query(|stream| stream.write_all(&whole_answer()[..20]).unwrap()).unwrap_err();
+    assert_eq!((failure.outcome, failure.usable), (Outcome::Timeout, false));
+    assert!(begun.elapsed() >= 1490 * MS && begun.elapsed() < 3000 * MS);
+}
+
+#[test]
+fn what_no_server_may_send_is_a_protocol_error() {
+    let too_long = |length: u32| [b"D", &length.to_be_bytes()[..]].concat();
+    for answer in [
+        too_long(1 << 31),
+        too_long(u32::MAX),
+        too_long(65 << 20),
+        too_long(3),
+        message(b'?', b""),
+        // Ready without an answer.
+        ready(),
+        // An authentication in the middle of a session.
+        message(b'R', &[0; 4]),
+        // The server wants data for a COPY.
+        message(b'G', &[0, 0, 0]),
+    ] {
+        let sent = answer.clone();
+        let begun = Instant::now();
+        let failure = query(move |stream| stream.write_all(&sent).unwrap()).unwrap_err();
+        let expected = (Outcome::Protocol, false);
+        assert_eq!(
+            (failure.outcome, failure.usable),
+            expected,
+            "{answer:?}: {failure}"
+        );
+        assert!(begun.elapsed() < 1000 * MS, "{answer:?}");
+    }
+    let config = server(|mut stream| {
+        read_startup(&mut stream);
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .unwrap();
+        hold(stream);
+    });
+    assert_eq!(connect(&config).0.err().unwrap().outcome, Outcome::Protocol);
+}
+
+#[test]
+fn a_reply_may_come_byte_by_byte_and_be_long() {
+    query(|stream| {
+        for byte in whole_answer() {
+            stream.write_all(&[byte]).unwrap();
+        }
+    })
+    .unwrap();
+    let body = [&[0, 1, 0, 0x20, 0, 0][..], &vec![b'x'; 1 << 21]].concat();
+    let answer = [
+        message(b'2', b""),
+        message(b'D', &body),
+        complete(),
+        ready(),
+    ]
+    .concat();
+    query(move |stream| stream.write_all(&answer).unwrap()).unwrap();
+}
+
+#[test]
+fn an_error_without_an_end_of_the_session_leaves_it_usable() {
+    let answer = |severity: &str, code: &str| {
+        let fields = format!("S{severity}\0V{severity}\0C{code}\0Mno\0\0");
+        [message(b'E', fields.as_bytes()), ready()].concat()
+    };
+    for (severity, code, outcome, usable) in [
+        ("ERROR", "55P03", Outcome::LockTimeout, true),
+        ("ERROR", "57014", Outcome::Timeout, true),
+        ("ERROR", "XX000", Outcome::ServerError, true),
+        ("FATAL", "57P01", Outcome::Disconnected, false),
+        ("FATAL", "XX000", Outcome::ServerError, false),
+    ] {
+        let sent = answer(severity, code);
+        let failure = query(move |stream| stream.write_all(&sent).unwrap()).unwrap_err();
+        assert_eq!(
+            (failure.outcome, failure.usable),
+            (outcome, usable),
+            "{severity} {code}"
+        );
+    }
+}
+
+#[test]
+fn first_row_last_row_and_end_have_times_of_their_own() {
+    let timings = query(|stream| {
+        for (pause, bytes) in [
+            (20, row()),
+            (40, row()),
+            (40, [complete(), ready()].concat()),
+        ] {
+            sleep(pause * MS);
+            stream.write_all(&bytes).unwrap();
+        }
+    })
+    .unwrap();
+    let since = |at: Instant| at - timings.started;
+    let first = since(timings.first_row.unwrap());
+    let last = since(timings.last_row.unwrap());
+    assert!(
+        first >= 20 * MS && last >= first + 30 * MS,
+        "{first:?} {last:?}"
+    );
+    assert!(since(timings.done) >= last + 30 * MS, "{timings:?}");
+}
+
+/// What a histogram counts above `bound` seconds.
+fn above(prober: &Prober, metric: &str, bound: f64) -> u64 {
+    let mut sink = Sink::new();
+    prober.emit(&mut sink);
+    let families = sink.into_families();
+    let series = family(&families, metric).map_or(&[][..], |f| f.get_metric());
+    let of = |m: &prometheus::proto::Metric| {
+        let histogram = m.get_histogram();
+        let mut below = histogram
+            .get_bucket()
+            .iter()
+            .filter(|b| b.upper_bound() <= bound);
+        let upto = below.next_back().map_or(0, |b| b.cumulative_count());
+        histogram.get_sample_count() - upto
+    };
+    series.iter().map(of).sum()
+}
+
+fn total(prober: &Prober, metric: &str, result: Option<&str>) -> f64 {
+    let mut sink = Sink::new();
+    prober.emit(&mut sink);
+    let families = sink.into_families();
+    let series = family(&families, metric).unwrap().get_metric();
+    let wanted = series
+        .iter()
+        .filter(|m| result.is_none() || label(m, "result") == result);
+    wanted.map(|m| m.get_counter().value()).sum()
+}
+
+/// Coordinated omission, end to end: a stall of 1 s at 100 queries a second.
+#[test]
+fn a_stall_shows_in_the_response_of_every_start_and_the_service_of_one() {
+    // A host that runs this test late makes another attempt.
+    let measured = (0..5).find_map(|_| stall());
+    let (service, response, dropped) = measured.expect("this host was never on time");
+    assert_eq!(service, 1);
+    // Of 100 starts in the second those of the first 800 ms wait at least 200 ms.
+    assert!((75..=90).contains(&response), "{response}");
+    assert_eq!(dropped, 0.0);
+}
+
+/// How many services and responses took over 200 ms, and starts dropped; `None` where the host was late.
+fn stall() -> Option<(u64, u64, f64)> {
+    let asked = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&asked);
+    let config = server(move |mut stream| {
+        stream.set_nodelay(true).unwrap();
+        handshake(&mut stream);
+        while read_to_sync(&mut stream) {
+            if counted.fetch_add(1, Ordering::SeqCst) == WARM_UP + 20 {
+                sleep(1000 * MS);
+            }
+            stream.write_all(&whole_answer()).unwrap();
+        }
+    });
+    let prober = Prober::start(config).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while asked.load(Ordering::SeqCst) < WARM_UP + 160 {
+        assert!(Instant::now() < deadline, "{asked:?}");
+        sleep(10 * MS);
+    }
+    prober.confirm("n", Instant::now(), None);
+    let late = total(&prober, "wakelag_probe_queries_total", Some("client_late"));
+    let result = (
+        above(&prober, "wakelag_probe_service_seconds", 0.2),
+        above(&prober, "wakelag_probe_response_seconds", 0.2),
+        total(&prober, "wakelag_probe_dropped_total", None),
+    );
+    prober.stop();
+    (late == 0.0).then_some(result)
+}
+
+/// A lane that hangs at its target holds up nobody else, and one connection is all it has.
+#[test]
+fn a_hung_target_leaves_the_others_alone_and_is_not_asked_twice_at_once() {
+    let open = Arc::new(AtomicU32::new(0));
+    let most = Arc::new(AtomicU32::new(0));
+    let (opened, seen) = (Arc::clone(&open), Arc::clone(&most));
+    let mut config = server(move |stream| {
+        let now = opened.fetch_add(1, Ordering::SeqCst) + 1;
+        seen.fetch_max(now, Ordering::SeqCst);
+        hold(stream);
+        opened.fetch_sub(1, Ordering::SeqCst);
+    });
+    let healthy = server(|mut stream| {
+        handshake(&mut stream);
+        while read_to_sync(&mut stream) {
+            stream.write_all(&whole_answer()).unwrap();
+        }
+    });
+    // Slow enough for the server to see a connection close before the next one opens.
+    let mut slow = (*config.targets[0].workloads[0]).clone();
+    slow.pattern.every = 100 * MS;
+    config.targets[0].workloads = vec![Arc::new(slow)];
+    config.targets.extend(healthy.targets);
+    config.targets[1].name = "healthy".to_owned();
+    let prober = Prober::start(config).unwrap();
+    let result = |result| total(&prober, "wakelag_probe_queries_total", Some(result));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while result("timeout") < 2.0 || result("ok") < 50.0 {
+        assert!(
+            Instant::now() < deadline,
+            "{} {}",
+            result("timeout"),
+            result("ok")
+        );
+        sleep(10 * MS);
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+    let stopping = Instant::now();
+    prober.stop();
+    assert!(stopping.elapsed() < 2000 * MS, "{:?}", stopping.elapsed());
+}
