@@ -93,7 +93,9 @@ impl Entry {
 }
 
 /// How a collector ended a scrape.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// Ordered by how much it asks for a look: the worst of a run is its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// Everything it should publish was published.
     Ok,
@@ -133,32 +135,28 @@ impl Outcome {
     ///
     /// Everything read is published whatever the state is: the state says whether it was all there is.
     pub fn judge(result: Result<(), Error>, tolerated: Vec<Error>) -> Self {
-        let fatal = result.err();
-        if let Some(error) = &fatal
-            && tolerated.is_empty()
-            && error.errno().is_some_and(absent)
-        {
-            return Outcome {
-                state: State::Absent,
-                reason: error.to_string(),
-                errors: Vec::new(),
-            };
-        }
-        let errors: Vec<Error> = fatal.into_iter().chain(tolerated).collect();
-        let state = errors.iter().map(state_of).max_by_key(|s| *s as usize);
-        let first = errors
-            .iter()
-            .find(|error| Some(state_of(error)) == state)
-            .map(Error::to_string);
+        let fatal = result.err().map(|error| (state_without(&error), error));
+        let tolerated = tolerated
+            .into_iter()
+            .map(|error| (state_without_one(&error), error));
+        let errors: Vec<(State, Error)> = fatal.into_iter().chain(tolerated).collect();
+        let state = errors.iter().map(|(state, _)| *state).max();
+        let state = state.unwrap_or(State::Ok);
+        let first = errors.iter().find(|(of, _)| *of == state);
         let more = errors.len().saturating_sub(1);
         Outcome {
-            state: state.unwrap_or(State::Ok),
+            state,
             reason: match (first, more) {
                 (None, _) => String::new(),
-                (Some(first), 0) => first,
-                (Some(first), more) => format!("{first} (and {more} more)"),
+                (Some((_, first)), 0) => first.to_string(),
+                (Some((_, first)), more) => format!("{first} (and {more} more)"),
             },
-            errors: errors.iter().map(reason_of).collect(),
+            // What is not there is no error; what went away while it was read is.
+            errors: errors
+                .iter()
+                .filter(|(of, _)| *of != State::Absent)
+                .map(|(_, error)| reason_of(error))
+                .collect(),
         }
     }
 
@@ -176,11 +174,22 @@ impl Outcome {
     }
 }
 
-fn state_of(error: &Error) -> State {
+/// The state of a run that one file of many was missing from.
+fn state_without_one(error: &Error) -> State {
     match error.errno() {
         Some(Errno::EACCES | Errno::EPERM) => State::Denied,
         // A CPU went offline between finding its files and reading them: that series is missing, nothing is wrong.
-        Some(Errno::EBUSY | Errno::ENODEV | Errno::ENOENT) => State::Ok,
+        Some(Errno::EBUSY) => State::Ok,
+        Some(errno) if absent(errno) => State::Ok,
+        _ => State::Failed,
+    }
+}
+
+/// The state of a run that published nothing because of `error`.
+fn state_without(error: &Error) -> State {
+    match error.errno() {
+        Some(Errno::EACCES | Errno::EPERM) => State::Denied,
+        Some(errno) if absent(errno) => State::Absent,
         _ => State::Failed,
     }
 }
@@ -232,6 +241,23 @@ mod tests {
         let outcome = Outcome::judge(Err(read(Errno::ENOENT)), vec![]);
         assert_eq!(outcome.state, State::Absent);
         assert!(outcome.errors.is_empty());
+    }
+
+    #[test]
+    fn an_interface_that_went_away_while_it_was_read_is_absent_and_not_well() {
+        let outcome = Outcome::judge(Err(read(Errno::ENOENT)), vec![read(Errno::ENODEV)]);
+        assert_eq!(outcome.state, State::Absent);
+        assert_eq!(outcome.errors, ["ENODEV"]);
+        let unsure = Outcome::judge(Err(read(Errno::ENOENT)), vec![read(Errno::EACCES)]);
+        assert_eq!(unsure.state, State::Denied);
+    }
+
+    #[test]
+    fn a_run_that_published_nothing_is_never_well() {
+        for errno in [Errno::EBUSY, Errno::EIO, Errno::EISDIR] {
+            let outcome = Outcome::judge(Err(read(errno)), vec![]);
+            assert_eq!(outcome.state, State::Failed, "{errno}");
+        }
     }
 
     #[test]

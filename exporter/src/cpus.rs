@@ -1,7 +1,7 @@
 //! The CPUs of a host and the idle states each of them has, as far as they stay the same while a CPU is online.
 
 use crate::parse;
-use crate::root::{Error, Kept, Root};
+use crate::root::{Dir, Error, Kept, Root};
 
 /// The file that says which CPUs are online.
 pub fn online_file(root: &Root) -> Kept {
@@ -15,19 +15,17 @@ pub struct IdleState {
     pub index: u32,
     /// As the driver calls it: `POLL`, `C1`, `C6`, `LPI-0`.
     pub name: String,
-    /// Time to wake up from it, in microseconds.
-    pub exit_latency_us: u64,
-    /// Time it has to last to be worth entering, in microseconds.
-    pub target_residency_us: u64,
-    /// Directory below sysfs.
-    pub dir: String,
+    /// Time to wake up from it, in microseconds, if it could be read.
+    pub exit_latency_us: Option<u64>,
+    /// Time it has to last to be worth entering, in microseconds, if it could be read.
+    pub target_residency_us: Option<u64>,
 }
 
-/// The idle states of `cpu`, from the shallowest. Each CPU is asked: hybrid machines differ between CPUs.
+/// The idle states of `cpu` with their directories, from the shallowest. Each CPU is asked: hybrid machines differ between CPUs.
 ///
 /// # Errors
 /// ENOENT where the CPU has no idle states: there is no driver, or it was never online.
-pub fn idle_states(root: &Root, cpu: u32) -> Result<Vec<IdleState>, Error> {
+pub fn idle_states(root: &Root, cpu: u32) -> Result<Vec<(IdleState, Dir)>, Error> {
     let base = format!("devices/system/cpu/cpu{cpu}/cpuidle");
     let mut states = Vec::new();
     for name in root.names(&base)? {
@@ -37,19 +35,21 @@ pub fn idle_states(root: &Root, cpu: u32) -> Result<Vec<IdleState>, Error> {
         let dir = format!("{base}/{name}");
         states.extend(root.tolerate(idle_state(root, index, dir)));
     }
-    states.sort_by_key(|state| state.index);
+    states.sort_by_key(|(state, _)| state.index);
     Ok(states)
 }
 
-fn idle_state(root: &Root, index: u32, dir: String) -> Result<IdleState, Error> {
-    let number = |file| root.parse_once(root.sys(&format!("{dir}/{file}")), parse::number);
-    Ok(IdleState {
+fn idle_state(root: &Root, index: u32, dir: String) -> Result<(IdleState, Dir), Error> {
+    let name = root.parse_once(root.sys(&format!("{dir}/name")), parse::word)?;
+    let dir = Dir::list(root, dir)?;
+    let number = |file| root.tolerate(root.parse_once(dir.file(root, file)?, parse::number));
+    let state = IdleState {
         index,
-        name: root.parse_once(root.sys(&format!("{dir}/name")), parse::word)?,
-        exit_latency_us: number("latency")?,
-        target_residency_us: number("residency")?,
-        dir,
-    })
+        name,
+        exit_latency_us: number("latency"),
+        target_residency_us: number("residency"),
+    };
+    Ok((state, dir))
 }
 
 /// A cpufreq policy: the CPUs that change frequency together.

@@ -77,12 +77,13 @@ impl Ledger {
             let named = families().filter(move |family| family.name() == name);
             named.flat_map(|family| family.get_metric())
         };
-        if let Some(profile) = samples(PROFILE_INFO.desc().name)
+        let profile = samples(PROFILE_INFO.desc().name)
             .next()
-            .and_then(|sample| label(sample, "profile"))
-        {
-            self.observe_profile(profile, now, wall);
-        }
+            .and_then(|sample| label(sample, "profile"));
+        // Energy that is read without the profile waits for a reading with it: until then it is not known whether the
+        // profile has changed.
+        let Some(profile) = profile else { return };
+        self.observe_profile(profile, now, wall);
         let zones: Vec<_> = samples(rapl::ENERGY.desc().name).collect();
         for zone in &zones {
             self.observe_energy(zone, &zones);

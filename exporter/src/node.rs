@@ -54,7 +54,8 @@ pub struct Node {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct CpuInfo {
     model: String,
-    hypervisor: bool,
+    /// Not said where CPUs have no such flag, as on ARM.
+    hypervisor: Option<bool>,
 }
 
 impl Node {
@@ -101,12 +102,13 @@ impl Node {
     }
 }
 
-fn virtualization(firmware: &str, hypervisor: bool) -> &'static str {
+/// The makers of hypervisors make machines too (`m5.metal`): where the CPU can say that there is none, it is believed.
+fn virtualization(firmware: &str, hypervisor: Option<bool>) -> &'static str {
     let known = HYPERVISORS.iter().find(|(word, _)| firmware.contains(word));
-    match (known, hypervisor) {
-        (Some((_, name)), _) => name,
-        (None, true) => "other",
-        (None, false) => "none",
+    match (hypervisor, known) {
+        (Some(false), _) | (None, None) => "none",
+        (_, Some((_, name))) => name,
+        (Some(true), None) => "other",
     }
 }
 
@@ -120,7 +122,7 @@ fn cpuinfo(text: &str) -> Result<CpuInfo, ParseError> {
         match key.trim() {
             "model name" if info.model.is_empty() => info.model = value.trim().to_owned(),
             "flags" => {
-                info.hypervisor = value.split_ascii_whitespace().any(|f| f == "hypervisor");
+                info.hypervisor = Some(value.split_ascii_whitespace().any(|f| f == "hypervisor"));
                 break;
             }
             _ => {}
@@ -138,14 +140,30 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: AMD EPYC 7R13 Processor\nflags\t\t: fpu hypervisor lm\n\nprocessor\t: 1\n";
         let info = cpuinfo(text).unwrap();
         assert_eq!(info.model, "AMD EPYC 7R13 Processor");
-        assert!(info.hypervisor);
+        assert_eq!(info.hypervisor, Some(true));
         assert_eq!(cpuinfo("").unwrap(), CpuInfo::default());
     }
 
     #[test]
     fn firmware_names_the_hypervisor() {
-        assert_eq!(virtualization("Amazon EC2 m7i.large", true), "kvm");
-        assert_eq!(virtualization("Dell Inc. PowerEdge R750", false), "none");
-        assert_eq!(virtualization("", true), "other");
+        assert_eq!(virtualization("Amazon EC2 m7i.large", Some(true)), "kvm");
+        assert_eq!(virtualization("Amazon EC2 m7g.large", None), "kvm");
+        assert_eq!(
+            virtualization("Dell Inc. PowerEdge R750", Some(false)),
+            "none"
+        );
+        assert_eq!(virtualization("", Some(true)), "other");
+        assert_eq!(virtualization("", None), "none");
+    }
+
+    #[test]
+    fn a_machine_of_a_maker_of_hypervisors_is_no_virtual_one() {
+        for firmware in [
+            "Amazon EC2 m5.metal",
+            "Microsoft Corporation Surface Pro",
+            "Google",
+        ] {
+            assert_eq!(virtualization(firmware, Some(false)), "none");
+        }
     }
 }

@@ -3,15 +3,17 @@
 //! A file that stays is opened once and read by `pread` from then on, which costs a fifth to a ninth of opening it
 //! each time. Reading is the whole of what happens here: nothing is ever written, locked or watched.
 
+mod dir;
 mod kept;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::errno::Errno;
 
+pub use self::dir::Dir;
 use self::kept::Length;
 pub use self::kept::{Kept, Paths};
 use crate::parse::ParseError;
@@ -81,6 +83,7 @@ pub struct Root {
     watch: Watch,
     buffer: RefCell<Vec<u8>>,
     tolerated: RefCell<Vec<Error>>,
+    replaced: Cell<bool>,
 }
 
 impl Root {
@@ -91,6 +94,7 @@ impl Root {
             watch: Watch::default(),
             buffer: RefCell::new(vec![0; 4096]),
             tolerated: RefCell::default(),
+            replaced: Cell::default(),
         }
     }
 
@@ -122,6 +126,9 @@ impl Root {
         let length = file
             .read(&self.paths, &mut buffer)
             .map_err(|error| Error::read(&file.path, &error))?;
+        if file.was_replaced() {
+            self.replaced.set(true);
+        }
         let parsed = std::str::from_utf8(&buffer[..length])
             .map_err(|_| ParseError::new(1, "not text"))
             .and_then(parser);
@@ -174,6 +181,25 @@ impl Root {
         match result {
             Err(error) if error.errno().is_some_and(absent) => None,
             other => self.tolerate(other),
+        }
+    }
+
+    /// How many errors were gone on from since [`Root::take_tolerated`].
+    pub fn tolerated(&self) -> usize {
+        self.tolerated.borrow().len()
+    }
+
+    /// Whether a kept file had gone since the last call and another one was in its place: a driver that came back has
+    /// new directories under the old names, and may have more or other files in them.
+    pub fn take_replaced(&self) -> bool {
+        self.replaced.take()
+    }
+
+    /// The error of `relative` of sysfs not being there, for what can be told without asking.
+    pub fn missing(&self, relative: &str) -> Error {
+        Error::Read {
+            path: self.paths.sysfs.join(relative),
+            errno: Errno::ENOENT,
         }
     }
 

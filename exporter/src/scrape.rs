@@ -20,7 +20,8 @@ use toolkit::metric::Sink;
 use self::job::{Job, Request};
 pub use self::slot::{METRICS, Standing};
 use self::slot::{Runner, Slot};
-use crate::collector::{Entry, Outcome};
+use crate::collector::{Collector as _, Entry, Outcome};
+use crate::collectors::settings::Settings;
 use crate::ledger::Ledger;
 use crate::root::Paths;
 
@@ -206,6 +207,8 @@ impl Shared {
 
 impl Inner {
     fn start_job(&mut self) -> bool {
+        // Whoever hung up while waiting needs no collection.
+        self.queue.retain(|request| !request.reply.is_closed());
         if let Some(first) = self.queue.pop_front() {
             let names: Vec<_> = self.slots.iter().map(Slot::name).collect();
             self.job = Some(Job::new(first, &mut self.queue, &names));
@@ -235,7 +238,10 @@ impl Inner {
         }
         self.ledger
             .observe(&job.parts, Instant::now(), SystemTime::now());
-        self.ledger.emit(&mut out);
+        // Who asks for some collectors gets what comes of those.
+        if job.selection.takes(Settings::INFO.name) {
+            self.ledger.emit(&mut out);
+        }
         job.answer(out);
     }
 }

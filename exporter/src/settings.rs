@@ -107,9 +107,21 @@ impl Spread {
         self.0.keys().map(String::as_str)
     }
 
+    fn cpus(&self) -> usize {
+        self.0.values().sum()
+    }
+
+    /// Whether every value has the same share here as in `other`.
+    pub fn has_shares_of(&self, other: &Spread) -> bool {
+        let (all, all_other) = (self.cpus(), other.cpus());
+        let mut pairs = self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len()
+            && pairs.all(|((a, n), (b, m))| a == b && n * all_other == m * all)
+    }
+
     /// Share of the CPUs at `value`, 0 to 1.
     pub fn share(&self, value: &str) -> f64 {
-        let all: usize = self.0.values().sum();
+        let all = self.cpus();
         let here = self.0.get(value).copied().unwrap_or_default();
         here as f64 / all.max(1) as f64
     }
@@ -200,6 +212,11 @@ mod tests {
         spread.add("powersave", 1);
         assert_eq!(spread.one(), Some("mixed"));
         assert_eq!(spread.share("performance"), 0.75);
+        let mut twice = Spread::default();
+        twice.add("performance", 6);
+        assert!(!twice.has_shares_of(&spread));
+        twice.add("powersave", 2);
+        assert!(twice.has_shares_of(&spread));
         assert_eq!(spread.share("ondemand"), 0.0);
     }
 }

@@ -1,6 +1,6 @@
 //! What the exporter serves: its page, its metrics, its readiness.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use maud::{Markup, html};
@@ -69,7 +69,7 @@ impl Exporter {
         let families = families.map_err(|error| Refusal::Unavailable(error.to_string()))?;
         let mut own = Sink::new();
         self.node.emit(&mut own);
-        Ok(merge([own.into_families(), families.to_vec()]))
+        Ok(merge([own.into_families(), Arc::unwrap_or_clone(families)]))
     }
 
     /// What `collect[]` and `exclude[]` ask for. They exclude each other, as in node_exporter.

@@ -1,5 +1,4 @@
 //! The whole exposition of every fixture machine, compared with a golden file and accepted by `promtool check metrics`.
-#![allow(clippy::unwrap_used)] // helpers beside the tests are tests too
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -45,6 +44,5 @@ fn exposition(machine: &Fixture) -> String {
     let mut families = scrape(&support::exporter(machine));
     // How long a collector took is not the machine's.
     families.retain(|family| family.name() != "wakelag_scrape_collector_duration_seconds");
-    let text = toolkit::exposition::Format::Text.encode(&families).unwrap();
-    String::from_utf8(text).unwrap()
+    toolkit::exposition::text(&families).unwrap()
 }

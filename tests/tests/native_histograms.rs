@@ -1,6 +1,5 @@
 //! Native histograms as a real Prometheus takes them from the real probe, against what another one makes of the
 //! classic buckets of the same probe.
-#![allow(clippy::unwrap_used)] // helpers beside the tests are tests too
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -4,15 +4,27 @@
 //! native histograms, which text cannot carry. OpenMetrics is not offered: it would add `_created` series and exemplars
 //! that nothing here has, and every client that asks for it takes text too.
 
-use prometheus::proto::MetricFamily;
-use prometheus::{Encoder as _, ProtobufEncoder, TextEncoder};
+mod text;
 
+use prometheus::proto::MetricFamily;
+use prometheus::{Encoder as _, ProtobufEncoder};
+
+pub use self::text::text;
 use crate::accept::{self, Range};
 
 /// Why families could not be written down.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot encode the metrics: {0}")]
-pub struct Error(#[from] prometheus::Error);
+pub enum Error {
+    /// A defect of its emitter.
+    #[error("cannot encode the metric {0:?}: it has no samples or no name")]
+    Empty(String),
+    /// Nothing of ours.
+    #[error("cannot encode the metric {0:?}: it is neither counter, gauge nor histogram")]
+    Type(String),
+    /// The client library's encoder of protobuf refuses a family.
+    #[error("cannot encode the metrics: {0}")]
+    Protobuf(#[from] prometheus::Error),
+}
 
 /// How families are written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,12 +93,14 @@ impl Format {
     /// # Errors
     /// A family without samples or without a name: a defect of its emitter.
     pub fn encode(self, families: &[MetricFamily]) -> Result<Vec<u8>, Error> {
-        let mut bytes = Vec::new();
         match self {
-            Format::Text => TextEncoder::new().encode(families, &mut bytes)?,
-            Format::Protobuf => ProtobufEncoder::new().encode(families, &mut bytes)?,
+            Format::Text => Ok(text(families)?.into_bytes()),
+            Format::Protobuf => {
+                let mut bytes = Vec::new();
+                ProtobufEncoder::new().encode(families, &mut bytes)?;
+                Ok(bytes)
+            }
         }
-        Ok(bytes)
     }
 }
 

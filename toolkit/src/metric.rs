@@ -209,9 +209,9 @@ fn labelled<const L: usize>(desc: &Desc, values: [&str; L]) -> proto::Metric {
 /// Joins families of several sources into one list, sorted by name, with families of the same name made one.
 pub fn merge(sources: impl IntoIterator<Item = Vec<MetricFamily>>) -> Vec<MetricFamily> {
     let mut by_name = BTreeMap::<String, MetricFamily>::new();
-    for family in sources.into_iter().flatten() {
+    for mut family in sources.into_iter().flatten() {
         match by_name.get_mut(family.name()) {
-            Some(known) => known.mut_metric().extend(family.get_metric().to_vec()),
+            Some(known) => known.mut_metric().append(&mut family.take_metric()),
             None => {
                 by_name.insert(family.name().to_owned(), family);
             }

@@ -63,6 +63,7 @@ static STATE_SECONDS: Metric<2> = Metric::counter(
 #[derive(Debug, Default)]
 pub struct Cpufreq {
     online: Option<Kept>,
+    /// The online CPUs that policies were looked for with; none to look again.
     scanned: Option<Vec<u32>>,
     policies: Vec<PolicyFiles>,
     speed: Speed,
@@ -85,7 +86,7 @@ pub struct Reading {
 /// A line of `stats/time_in_state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeInState {
-    khz: u64,
+    hertz: u64,
     /// In 1/100 s.
     ticks: u64,
 }
@@ -113,24 +114,26 @@ impl Collector for Cpufreq {
         let online = self.online.get_or_insert_with(|| cpus::online_file(root));
         let online = root.parse(online, parse::cpu_list)?;
         if self.scanned.as_ref() != Some(&online) {
-            let policies = cpus::policies(root)?;
-            self.policies = policies
-                .iter()
-                .map(|p| PolicyFiles::scan(root, p))
-                .collect();
-            self.scanned = Some(online);
-        }
-        if self.policies.is_empty() {
-            // The directory is there on kernels whose driver found nothing to drive: the same as no directory.
             self.scanned = None;
-            let policy0 = root.sys("devices/system/cpu/cpufreq/policy0/scaling_driver");
-            root.parse_once(policy0, parse::word)?;
+            self.policies.clear();
+            let errors_before = root.tolerated();
+            let policies = cpus::policies(root)?;
+            let files = policies
+                .iter()
+                .filter_map(|policy| root.tolerate(PolicyFiles::scan(root, policy)));
+            self.policies = files.collect();
+            let well = root.tolerated() == errors_before;
+            if self.policies.is_empty() && well {
+                // The directory is there on kernels whose driver found nothing to drive: the same as no directory.
+                return Err(root.missing("devices/system/cpu/cpufreq/policy0"));
+            }
+            self.scanned = Some(online).filter(|_| well);
         }
         let mut readings = Vec::with_capacity(self.policies.len());
         for policy in &mut self.policies {
             readings.push(policy.read(root, &mut self.speed));
         }
-        if self.policies.iter().any(PolicyFiles::is_gone) {
+        if self.policies.iter().any(PolicyFiles::is_gone) | root.take_replaced() {
             self.scanned = None;
         }
         Ok(readings)
@@ -158,7 +161,7 @@ impl Collector for Cpufreq {
                 out.put(&TRANSITIONS, [first], transitions as f64);
             }
             for state in &policy.time_in_state {
-                let hertz = (state.khz * 1000).to_string();
+                let hertz = state.hertz.to_string();
                 out.put(&STATE_SECONDS, [first, &hertz], state.ticks as f64 / 100.0);
             }
         }
@@ -176,8 +179,9 @@ pub fn time_in_state(text: &str) -> Result<Vec<TimeInState>, ParseError> {
         let (khz, ticks) = content
             .split_once(' ')
             .ok_or_else(|| ParseError::new(line, "not two numbers"))?;
+        let hertz = parse::field(line, khz)?.checked_mul(1000);
         Ok(TimeInState {
-            khz: parse::field(line, khz)?,
+            hertz: hertz.ok_or_else(|| ParseError::new(line, "no frequency of this world"))?,
             ticks: parse::field(line, ticks)?,
         })
     });
@@ -196,7 +200,7 @@ mod tests {
         assert_eq!(
             states[2],
             TimeInState {
-                khz: 800_000,
+                hertz: 800_000_000,
                 ticks: 1502
             }
         );
@@ -205,6 +209,7 @@ mod tests {
             "3401000\n",
             "3401000 1 2\n",
             "x 1\n",
+            "18446744073709551615 1\n",
             "1 18446744073709551616\n",
         ] {
             assert!(time_in_state(bad).is_err(), "{bad}");

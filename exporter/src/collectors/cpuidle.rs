@@ -20,7 +20,7 @@ use self::pace::Pace;
 use crate::collector::{Collector, Cost, Info};
 use crate::cpus;
 use crate::parse;
-use crate::root::{Error, Kept, Root, absent};
+use crate::root::{Dir, Error, Kept, Root, absent};
 
 static INFO: Metric<2> = Metric::gauge(
     "wakelag_cpuidle_info",
@@ -69,25 +69,28 @@ pub struct Cpuidle {
     files: Option<[Kept; 3]>,
     layout: Arc<Layout>,
     counters: Vec<CpuFiles>,
+    /// No CPU has idle states, and that will not change under this driver.
+    absent: Option<Error>,
+    /// Something was missing or other than expected: look again next time.
     stale: bool,
 }
 
 /// What stays the same while CPUs and driver do.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 struct Layout {
     online: Vec<u32>,
-    driver: String,
+    driver: Option<String>,
     cpus: Vec<Cpu>,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 struct Cpu {
     number: u32,
     label: String,
     states: Vec<State>,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 struct State {
     label: String,
     idle: cpus::IdleState,
@@ -101,8 +104,8 @@ struct CpuFiles {
 
 #[derive(Debug)]
 struct StateFiles {
-    time: Kept,
-    usage: Kept,
+    time: Option<Kept>,
+    usage: Option<Kept>,
     above: Option<Kept>,
     below: Option<Kept>,
     rejected: Option<Kept>,
@@ -153,17 +156,22 @@ impl Collector for Cpuidle {
                 cpuidle("current_governor"),
             ]
         });
-        let driver = root.parse(driver, parse::word)?;
+        let driver = root.optional(root.parse(driver, parse::word));
         let governor = root.optional(root.parse(governor, parse::word));
         let online = root.parse(online, parse::cpu_list)?;
         if self.stale || self.layout.driver != driver || self.layout.online != online {
-            self.scan(root, online, driver)?;
+            self.scan(root, online, driver);
+        }
+        if let Some(error) = &self.absent {
+            return Err(error.clone());
         }
         let now = Instant::now();
         let counters = self.counters.iter_mut();
         let counts = counters.map(|cpu| cpu.read(root, now, &mut self.stale));
+        let counts = counts.collect();
+        self.stale |= root.take_replaced();
         Ok(Reading {
-            counts: counts.collect(),
+            counts,
             governor: governor.unwrap_or_default(),
             layout: Arc::clone(&self.layout),
         })
@@ -171,7 +179,9 @@ impl Collector for Cpuidle {
 
     fn emit(&mut self, reading: Reading, out: &mut Sink) {
         let layout = &reading.layout;
-        out.put(&INFO, [&layout.driver, &reading.governor], 1.0);
+        if let Some(driver) = &layout.driver {
+            out.put(&INFO, [driver, &reading.governor], 1.0);
+        }
         for (cpu, counts) in layout.cpus.iter().zip(&reading.counts) {
             for (state, counts) in cpu.states.iter().zip(counts) {
                 let labels = [&*cpu.label, &*state.label, &*state.idle.name];
@@ -187,81 +197,90 @@ impl Collector for Cpuidle {
                 if let Some(time_us) = counts.time_us {
                     out.put(&SECONDS, labels, time_us / 1e6);
                 }
-                let seconds = |us: u64| us as f64 / 1e6;
-                out.put(&EXIT_LATENCY, labels, seconds(state.idle.exit_latency_us));
-                let residency = seconds(state.idle.target_residency_us);
-                out.put(&TARGET_RESIDENCY, labels, residency);
+                let idle = &state.idle;
+                for (metric, us) in [
+                    (&EXIT_LATENCY, idle.exit_latency_us),
+                    (&TARGET_RESIDENCY, idle.target_residency_us),
+                ] {
+                    if let Some(us) = us {
+                        out.put(metric, labels, us as f64 / 1e6);
+                    }
+                }
             }
         }
     }
 }
 
 impl Cpuidle {
-    fn scan(&mut self, root: &Root, online: Vec<u32>, driver: String) -> Result<(), Error> {
-        let mut found = Vec::new();
-        let mut none = None;
-        for number in &online {
-            match cpus::idle_states(root, *number) {
-                Ok(states) => found.push((*number, states)),
+    /// Looks for the files of the CPUs `online`; those of before are closed.
+    fn scan(&mut self, root: &Root, online: Vec<u32>, driver: Option<String>) {
+        let errors_before = root.tolerated();
+        let old: Vec<(Cpu, Pace)> = {
+            let layout = std::mem::take(&mut self.layout);
+            let cpus = Arc::into_inner(layout).unwrap_or_default().cpus;
+            let paces = self.counters.drain(..).map(|files| files.pace);
+            cpus.into_iter().zip(paces).collect()
+        };
+        let mut old = old.into_iter().peekable();
+        let (mut cpus, mut none) = (Vec::new(), None);
+        for &number in &online {
+            let states = match cpus::idle_states(root, number) {
+                Ok(states) => states,
                 // An interface of which no CPU has anything is absent; one CPU without is normal.
-                Err(error) if error.errno().is_some_and(absent) => none = Some(error),
+                Err(error) if error.errno().is_some_and(absent) => {
+                    none = Some(error);
+                    continue;
+                }
                 Err(error) => {
                     root.tolerate::<()>(Err(error));
+                    continue;
                 }
-            }
-        }
-        if let (true, Some(error)) = (found.is_empty(), none) {
-            return Err(error);
-        }
-        let mut old: Vec<(u32, CpuFiles)> = self
-            .layout
-            .cpus
-            .iter()
-            .map(|cpu| cpu.number)
-            .zip(std::mem::take(&mut self.counters))
-            .collect();
-        let mut layout = Layout {
-            online,
-            driver,
-            cpus: Vec::new(),
-        };
-        for (number, states) in found {
-            let mut files = CpuFiles::scan(root, &states);
-            // The pace goes on across a scan: a CPU's carried surplus must not show up as a jump.
-            if let Some(at) = old.iter().position(|(cpu, _)| *cpu == number) {
-                files.pace = old.swap_remove(at).1.pace;
+            };
+            let (states, dirs): (Vec<_>, Vec<_>) = states.into_iter().unzip();
+            let mut files = CpuFiles::new(root, &dirs);
+            while old.next_if(|(cpu, _)| cpu.number < number).is_some() {}
+            // The pace goes on across a scan: a CPU's carried surplus must not show up as a jump. But not into the
+            // states of another driver.
+            if let Some((_, pace)) = old.next_if(|(cpu, _)| cpu.has(number, &states)) {
+                files.pace = pace;
             }
             self.counters.push(files);
             let state = |idle: cpus::IdleState| State {
                 label: idle.index.to_string(),
                 idle,
             };
-            layout.cpus.push(Cpu {
+            cpus.push(Cpu {
                 number,
                 label: number.to_string(),
                 states: states.into_iter().map(state).collect(),
             });
         }
-        self.layout = Arc::new(layout);
-        self.stale = false;
-        Ok(())
+        self.absent = none.filter(|_| cpus.is_empty());
+        // Without a driver there will be no states; a driver that has none yet is about to register them.
+        let settled = self.absent.is_none() || driver.as_deref() == Some("none");
+        self.stale = !settled || root.tolerated() > errors_before;
+        self.layout = Arc::new(Layout {
+            online,
+            driver,
+            cpus,
+        });
+    }
+}
+
+impl Cpu {
+    fn has(&self, number: u32, states: &[cpus::IdleState]) -> bool {
+        self.number == number && self.states.iter().map(|state| &state.idle).eq(states)
     }
 }
 
 impl CpuFiles {
-    fn scan(root: &Root, states: &[cpus::IdleState]) -> Self {
-        let states = states.iter().map(|state| {
-            let names = root.tolerate(root.names(&state.dir)).unwrap_or_default();
-            let file = |name: &str| root.sys(&format!("{}/{name}", state.dir));
-            let has = |name: &str| names.iter().any(|n| n == name);
-            let optional = |name: &str| has(name).then(|| file(name));
-            StateFiles {
-                time: file("time"),
-                usage: file("usage"),
-                above: optional("above"),
-                below: optional("below"),
-                rejected: optional("rejected"),
-            }
+    fn new(root: &Root, states: &[Dir]) -> Self {
+        let states = states.iter().map(|dir| StateFiles {
+            time: dir.file(root, "time"),
+            usage: dir.file(root, "usage"),
+            above: dir.file(root, "above"),
+            below: dir.file(root, "below"),
+            rejected: dir.file(root, "rejected"),
         });
         CpuFiles {
             states: states.collect(),
@@ -270,8 +289,8 @@ impl CpuFiles {
     }
 
     fn read(&mut self, root: &Root, now: Instant, stale: &mut bool) -> Vec<Counts> {
-        let mut read = |file: &mut Kept| {
-            let count = root.parse(file, parse::number);
+        let mut read = |file: &mut Option<Kept>| {
+            let count = root.parse(file.as_mut()?, parse::number);
             let gone = |error: &Error| error.errno().is_some_and(absent);
             *stale |= count.as_ref().is_err_and(gone);
             root.tolerate(count)
@@ -283,9 +302,9 @@ impl CpuFiles {
             counts.push(Counts {
                 time_us: None,
                 usage: read(&mut state.usage),
-                above: state.above.as_mut().and_then(&mut read),
-                below: state.below.as_mut().and_then(&mut read),
-                rejected: state.rejected.as_mut().and_then(&mut read),
+                above: read(&mut state.above),
+                below: read(&mut state.below),
+                rejected: read(&mut state.rejected),
             });
         }
         let paced = self.pace.advance(now, &times_us);

@@ -127,7 +127,7 @@ impl Collector for Pressure {
 /// be missing.
 ///
 /// # Errors
-/// A line without a total.
+/// A line without a total, or a file without both.
 pub fn pressure(text: &str) -> Result<Stalls, ParseError> {
     let mut stalls = Stalls::default();
     for (line, content) in (1..).zip(text.lines()) {
@@ -140,6 +140,9 @@ pub fn pressure(text: &str) -> Result<Stalls, ParseError> {
             Some("full") => stalls.full_us = Some(parse::field(line, total?)?),
             _ => {}
         }
+    }
+    if stalls == Stalls::default() {
+        return Err(ParseError::new(1, "neither some nor full"));
     }
     Ok(stalls)
 }
@@ -166,7 +169,6 @@ mod tests {
         assert_eq!(pressure(some), stalls(Some(99), None));
         let full = "full avg10=0.00 avg60=0.00 avg300=0.00 total=18446744073709551615\n";
         assert_eq!(pressure(full), stalls(None, Some(u64::MAX)));
-        assert_eq!(pressure(""), stalls(None, None));
     }
 
     #[test]
@@ -176,6 +178,7 @@ mod tests {
             stalls(Some(2), None)
         );
         for bad in [
+            "",
             "some avg10=0.00",
             "some total=",
             "some total=-1",

@@ -4,7 +4,8 @@
 //! Kernel: 3.13; Documentation/power/powercap/powercap.rst.
 //! Absent: no powercap driver, as in virtual machines.
 //! Denied: `energy_uj` is readable by root only since Linux 5.10; CAP_DAC_READ_SEARCH is enough.
-//! Cost: D, one wake-up a package and zone of the MSR driver; none of the MMIO and TPMI drivers.
+//! Cost: D, one wake-up a package and zone of the MSR driver; none of the MMIO and TPMI drivers. Zones of other control
+//! types (arm-scmi, dtpm) talk to firmware and are not read.
 //!
 //! Energy counters are 32 bits wide and wrap every few minutes under load (a 400 W AMD package in 160 s): what is
 //! published is the sum since the start, corrected by `max_energy_range_uj`. On AMD the domain `core` is one core only.
@@ -14,7 +15,7 @@ use toolkit::metric::{Metric, Sink, label};
 
 use crate::collector::{Collector, Cost, Info};
 use crate::parse::{self, ParseError};
-use crate::root::{Error, Kept, Root, absent};
+use crate::root::{Dir, Error, Kept, Root, absent};
 
 /// Energy of each zone.
 pub static ENERGY: Metric<5> = Metric::counter(
@@ -31,8 +32,14 @@ static WRAPS: Metric<5> = Metric::counter(
 /// RAPL collector.
 #[derive(Debug, Default)]
 pub struct Rapl {
+    /// What was in [`POWERCAP`] when zones were looked for.
+    names: Vec<String>,
     zones: Vec<Zone>,
+    /// A zone could not be read as it should: look again next time.
+    stale: bool,
 }
+
+const POWERCAP: &str = "class/powercap";
 
 #[derive(Debug)]
 struct Zone {
@@ -69,16 +76,20 @@ impl Collector for Rapl {
     };
 
     fn read(&mut self, root: &Root) -> Result<Self::Reading, Error> {
-        if self.zones.is_empty() {
-            self.scan(root)?;
+        // Zones go with a package's last CPU and come back with its first, or with a driver that is loaded later.
+        let names = root.names(POWERCAP)?;
+        if self.stale || names != self.names {
+            self.scan(root, names);
+        }
+        if self.zones.is_empty() && !self.stale {
+            // A container's mask over powercap looks like this, and so does a machine without RAPL.
+            return Err(root.missing(&format!("{POWERCAP}/intel-rapl:0/energy_uj")));
         }
         let mut readings = Vec::with_capacity(self.zones.len());
-        let mut gone = false;
         for zone in &mut self.zones {
             let energy_uj = root.parse(&mut zone.energy, parse::number);
-            gone |= energy_uj
-                .as_ref()
-                .is_err_and(|e| e.errno().is_some_and(absent));
+            let gone = |error: &Error| error.errno().is_some_and(absent);
+            self.stale |= energy_uj.as_ref().is_err_and(gone);
             let counted = energy_uj.and_then(|uj| zone.count(uj));
             if root.tolerate(counted).is_some() {
                 readings.push(Reading {
@@ -88,9 +99,7 @@ impl Collector for Rapl {
                 });
             }
         }
-        if gone {
-            self.scan(root)?;
-        }
+        self.stale |= root.take_replaced();
         Ok(readings)
     }
 
@@ -104,15 +113,17 @@ impl Collector for Rapl {
 }
 
 impl Rapl {
-    /// Looks for zones, and keeps the meters of those known already.
-    fn scan(&mut self, root: &Root) -> Result<(), Error> {
-        let base = "class/powercap";
-        let names = root.names(base)?;
+    /// Looks for zones among `names`, and keeps the meters of those known already.
+    fn scan(&mut self, root: &Root, names: Vec<String>) {
+        let errors_before = root.tolerated();
         let mut known = std::mem::take(&mut self.zones);
-        for zone in names.iter().filter(|name| name.contains(':')) {
-            let mut found = match Zone::find(root, base, zone, &names) {
+        let is_zone = |name: &&String| name.starts_with("intel-rapl") && name.contains(':');
+        for zone in names.iter().filter(is_zone) {
+            let mut found = match Zone::find(root, zone, &names) {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
+                // A link to nowhere: a container masks /sys/devices/virtual/powercap.
+                Err(error) if error.errno().is_some_and(absent) => continue,
                 Err(error) => {
                     root.tolerate::<()>(Err(error));
                     continue;
@@ -123,24 +134,20 @@ impl Rapl {
             }
             self.zones.push(found);
         }
-        if self.zones.is_empty() {
-            // A container's mask over powercap looks like this, and so does a machine without RAPL.
-            let none = root.parse_once(root.sys(&format!("{base}/intel-rapl:0/name")), parse::word);
-            none?;
-        }
-        Ok(())
+        self.stale = root.tolerated() > errors_before;
+        self.names = names;
     }
 }
 
 impl Zone {
     /// The zone called `zone`, or nothing if it counts no energy, as those that only limit power.
-    fn find(root: &Root, base: &str, zone: &str, all: &[String]) -> Result<Option<Self>, Error> {
-        let dir = format!("{base}/{zone}");
-        if !root.names(&dir)?.iter().any(|name| name == "energy_uj") {
+    fn find(root: &Root, zone: &str, all: &[String]) -> Result<Option<Self>, Error> {
+        let dir = Dir::list(root, format!("{POWERCAP}/{zone}"))?;
+        let Some(energy) = dir.file(root, "energy_uj") else {
             return Ok(None);
-        }
+        };
         let word =
-            |zone: &str| root.parse_once(root.sys(&format!("{base}/{zone}/name")), parse::word);
+            |zone: &str| root.parse_once(root.sys(&format!("{POWERCAP}/{zone}/name")), parse::word);
         let name = word(zone)?;
         let mut package_name = name.clone();
         // A domain inside a package does not say in which: its parent does.
@@ -152,11 +159,12 @@ impl Zone {
         }
         let (package, die) = package_and_die(&package_name);
         let control_type = zone.split(':').next().unwrap_or_default();
-        let range = root.sys(&format!("{dir}/max_energy_range_uj"));
+        let range = dir.file(root, "max_energy_range_uj");
+        let range = range.map(|range| root.parse_once(range, parse::number));
         Ok(Some(Zone {
             labels: [control_type, zone, &name, package, die].map(str::to_owned),
-            energy: root.sys(&format!("{dir}/energy_uj")),
-            range_uj: root.optional(root.parse_once(range, parse::number)),
+            energy,
+            range_uj: range.and_then(|range| root.tolerate(range)),
             meter: Meter::default(),
         }))
     }

@@ -79,6 +79,8 @@ static ENABLED: Metric<0> = Metric::gauge(
 #[derive(Debug, Default)]
 pub struct Schedstat {
     files: Option<[Kept; 2]>,
+    /// The version seen last.
+    version: u64,
     counts: BTreeMap<u32, [Wide; 5]>,
     domains: Domains,
 }
@@ -124,6 +126,14 @@ impl Collector for Schedstat {
             ["schedstat", "sys/kernel/sched_schedstats"].map(|f| root.proc(f))
         });
         let schedstat = root.parse(file, schedstat)?;
+        if schedstat.version != self.version && schedstat.version > parse::LAST_KNOWN_VERSION {
+            let version = schedstat.version;
+            tracing::warn!(
+                version,
+                "/proc/schedstat is newer than known here: its domains are left out"
+            );
+        }
+        self.version = schedstat.version;
         let enabled = root.optional(root.parse(enabled, switch));
         Ok(Reading { schedstat, enabled })
     }

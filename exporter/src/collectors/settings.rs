@@ -12,6 +12,7 @@
 mod history;
 mod layout;
 
+use nix::errno::Errno;
 use toolkit::metric::{Metric, Sink};
 
 use self::history::History;
@@ -92,23 +93,20 @@ impl Collector for Settings {
         let online = root.parse(&mut files.online, parse::cpu_list)?;
         let driver = root.optional(root.parse(&mut files.cpuidle_driver, parse::word));
         let governor = root.optional(root.parse(&mut files.cpuidle_governor, parse::word));
-        if self
-            .layout
-            .as_ref()
-            .is_none_or(|l| !l.fits(&online, &driver))
-        {
-            self.layout = Some(Layout::scan(root, online, driver.clone()));
-        }
         let layout = self.layout.get_or_insert_default();
+        if !layout.fits(root, &online, &driver) {
+            *layout = Layout::scan(root, online, driver.clone());
+        }
         let frequency = layout.read_policies(root);
         let idle = layout.read_idle(root);
-        let boost = files.read_boost(root).or(frequency.boost);
+        let boost = files.read_boost(root, frequency.boost);
         let smt = root.optional(root.parse(&mut files.smt, smt));
         let (mut limit, mut limit_with_latency) = (Spread::default(), Spread::default());
         for deepest in idle.iter().filter_map(CpuIdle::deepest_enabled) {
             limit.add(deepest.name.clone(), 1);
-            let us = deepest.exit_latency_us;
-            limit_with_latency.add(format!("{}@{us}us", deepest.name), 1);
+            let name = &deepest.name;
+            let with_latency = deepest.exit_latency_us.map(|us| format!("{name}@{us}us"));
+            limit_with_latency.add(with_latency.unwrap_or_else(|| name.clone()), 1);
         }
         let boost = boost.unwrap_or_default();
         let host = |value: Option<String>| value.map(Spread::of_host).unwrap_or_default();
@@ -160,8 +158,8 @@ impl Collector for Settings {
             self.history.observe(setting, spread);
         }
         for (setting, past) in self.history.settings() {
-            for value in past.values() {
-                out.put(&RATIO, [setting, value], past.share(value));
+            for (value, share) in past.shares() {
+                out.put(&RATIO, [setting, value], share);
             }
             out.put(&LAST_CHANGE, [setting], past.last_change_seconds());
         }
@@ -171,9 +169,9 @@ impl Collector for Settings {
                 let labels = [&*cpu.label, &*state.index.to_string(), &*state.name];
                 out.put(&DISABLED, labels, f64::from(u8::from(*disabled)));
             }
-            if let Some(deepest) = cpu.deepest_enabled() {
-                let seconds = deepest.exit_latency_us as f64 / 1e6;
-                out.put(&MAX_EXIT_LATENCY, [&cpu.label], seconds);
+            let deepest = cpu.deepest_enabled();
+            if let Some(us) = deepest.and_then(|deepest| deepest.exit_latency_us) {
+                out.put(&MAX_EXIT_LATENCY, [&cpu.label], us as f64 / 1e6);
             }
         }
     }
@@ -192,18 +190,23 @@ impl Files {
         }
     }
 
-    /// The switch of the whole host. intel_pstate has its own, and then there is no other; it answers EAGAIN when the
-    /// driver is off.
-    fn read_boost(&mut self, root: &Root) -> Option<Spread> {
+    /// Boost, given the switches of the `policies`. The switch of the whole host rules over them: intel_pstate has its
+    /// own, which answers EAGAIN when that driver is off, and the others share one.
+    fn read_boost(&mut self, root: &Root, policies: Option<Spread>) -> Option<Spread> {
         let no_turbo = root.parse(&mut self.no_turbo, parse::switch);
-        let on = match no_turbo {
-            Ok(no_turbo) => Some(!no_turbo),
-            Err(error) if error.errno() == Some(nix::errno::Errno::EAGAIN) => None,
-            Err(error) => root
-                .optional(Err(error))
-                .or_else(|| root.optional(root.parse(&mut self.boost, parse::switch))),
+        let no_turbo = match no_turbo {
+            Err(error) if error.errno() == Some(Errno::EAGAIN) => None,
+            other => root.optional(other),
         };
-        on.map(|on| Spread::of_host(on_off(on)))
+        let host = match no_turbo {
+            Some(no_turbo) => Some(!no_turbo),
+            None => root.optional(root.parse(&mut self.boost, parse::switch)),
+        };
+        let of_host = || host.map(|on| Spread::of_host(on_off(on)));
+        if host == Some(false) {
+            return of_host();
+        }
+        policies.or_else(of_host)
     }
 }
 

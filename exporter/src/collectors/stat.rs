@@ -90,8 +90,8 @@ impl Collector for Stat {
         let file = self.file.get_or_insert_with(|| root.proc("stat"));
         let mut reading = root.parse(file, stat)?;
         for (cpu, ticks) in &mut reading.cpus {
-            if let Some((_, last)) = self.last.iter().find(|(number, _)| number == cpu) {
-                hold_back(ticks, last);
+            if let Ok(at) = self.last.binary_search_by_key(cpu, |(number, _)| *number) {
+                hold_back(ticks, &self.last[at].1);
             }
         }
         self.last.clone_from(&reading.cpus);
@@ -131,7 +131,7 @@ fn hold_back(ticks: &mut [u64; 10], last: &[u64; 10]) {
 /// the kernel of that time defined them.
 ///
 /// # Errors
-/// A field that is not a number.
+/// A field that is not a number, or a file without CPUs.
 pub fn stat(text: &str) -> Result<Reading, ParseError> {
     let mut reading = Reading::default();
     for (line, content) in (1..).zip(text.lines()) {
@@ -158,6 +158,9 @@ pub fn stat(text: &str) -> Result<Reading, ParseError> {
                 }
             }
         }
+    }
+    if reading.cpus.is_empty() {
+        return Err(ParseError::new(1, "no CPU"));
     }
     Ok(reading)
 }
@@ -193,9 +196,10 @@ softirq 153411 0 23311
     }
 
     #[test]
-    fn an_empty_file_has_nothing_and_a_broken_one_is_refused() {
-        assert_eq!(stat("").unwrap(), Reading::default());
+    fn an_empty_file_is_refused_and_so_is_a_broken_one() {
         for bad in [
+            "",
+            "btime 1\n",
             "ctxt\n",
             "ctxt x\n",
             "cpu0 1 2 -3\n",

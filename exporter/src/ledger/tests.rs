@@ -97,6 +97,16 @@ fn energy_over_a_change_seen_by_another_scrape_belongs_to_no_profile() {
 }
 
 #[test]
+fn energy_read_without_the_profile_waits_until_the_profile_is_known() {
+    let mut host = Host::new();
+    host.scrape(0, Some("a"), Some(0.0));
+    host.scrape(10, None, Some(100.0));
+    host.scrape(20, Some("b"), Some(150.0));
+    assert_eq!(host.joules("a"), Some(0.0));
+    assert_eq!(host.joules(CHANGING), Some(150.0));
+}
+
+#[test]
 fn the_twin_of_a_zone_and_what_is_inside_a_package_are_not_added_up() {
     let mut host = Host::new();
     host.scrape(0, Some("a"), Some(0.0));

@@ -73,6 +73,7 @@ pub struct Kept {
     length: Length,
     keep: bool,
     open: Option<Open>,
+    replaced: bool,
 }
 
 impl Kept {
@@ -82,6 +83,7 @@ impl Kept {
             length,
             keep: true,
             open: None,
+            replaced: false,
         }
     }
 
@@ -103,14 +105,21 @@ impl Kept {
     pub(super) fn read(&mut self, paths: &Paths, buffer: &mut Vec<u8>) -> io::Result<usize> {
         let was_open = self.open.is_some();
         let mut length = self.read_open(paths, buffer);
+        self.replaced = false;
         if was_open && length.as_ref().is_err_and(is_gone) {
             self.open = None;
             length = self.read_open(paths, buffer);
+            self.replaced = length.is_ok();
         }
         if length.is_err() || !self.keep || paths.open_files() > paths.kept_limit {
             self.open = None;
         }
         length
+    }
+
+    /// Whether the last read found another file in the place of the one that was open.
+    pub(super) fn was_replaced(&self) -> bool {
+        self.replaced
     }
 
     fn read_open(&mut self, paths: &Paths, buffer: &mut Vec<u8>) -> io::Result<usize> {

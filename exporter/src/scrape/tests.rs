@@ -175,7 +175,9 @@ async fn a_hanging_file_costs_its_own_series_until_it_answers() {
     );
 
     // The file answers at last: the collector serves again.
-    std::fs::write(&fifo, "7\n").unwrap();
+    let opened = std::fs::OpenOptions::new().write(true).open(&fifo);
+    // Opening is enough: the reader's pread of a FIFO fails, and a write would find nobody to read it.
+    drop(opened.unwrap());
     std::fs::remove_file(&fifo).unwrap();
     std::fs::write(&fifo, "8\n").unwrap();
     let recovered = async {

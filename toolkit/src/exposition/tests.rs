@@ -15,17 +15,6 @@ const CLASSIC: &str = "application/openmetrics-text;version=1.0.0,application/op
      text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
 
 #[test]
-fn text_has_help_type_and_escaped_labels() {
-    let mut sink = Sink::new();
-    sink.put(&INFO, ["a\"b\\c\nd"], 1.0);
-    let text = Format::Text.encode(&sink.into_families()).unwrap();
-    assert_eq!(
-        String::from_utf8(text).unwrap(),
-        "# HELP test_info Says \"who\".\n# TYPE test_info gauge\ntest_info{name=\"a\\\"b\\\\c\\nd\"} 1\n"
-    );
-}
-
-#[test]
 fn the_accept_headers_of_real_clients_get_what_they_like_best() {
     for (accept, format) in [
         (None, Some(Format::Text)),

@@ -1,4 +1,4 @@
-//! Answers in gzip for clients that take it: a scrape of text shrinks to a tenth.
+//! Answers in gzip for clients that take it: a scrape of text shrinks to a sixth.
 
 use std::io::Write as _;
 

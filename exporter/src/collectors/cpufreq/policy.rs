@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use super::{Reading, time_in_state};
 use crate::cpus::Policy;
 use crate::parse::{self, ParseError};
-use crate::root::{Error, Kept, Root, absent};
+use crate::root::{Dir, Error, Kept, Root, absent};
 
 /// How often reading a frequency may take long before it is taken for a kernel that sleeps.
 const SLOW_READS: u32 = 3;
@@ -19,11 +19,12 @@ const SLOW: Duration = Duration::from_millis(8);
 pub(super) struct PolicyFiles {
     cpus: Vec<String>,
     min_khz: Option<u64>,
-    max_khz: Option<u64>,
-    current: Kept,
+    /// Changes with boost.
+    max: Option<Kept>,
+    current: Option<Kept>,
     average: Option<Kept>,
-    scaling_min: Kept,
-    scaling_max: Kept,
+    scaling_min: Option<Kept>,
+    scaling_max: Option<Kept>,
     transitions: Option<Kept>,
     time_in_state: Option<Kept>,
     gone: bool,
@@ -40,23 +41,26 @@ pub(super) struct Speed {
 }
 
 impl PolicyFiles {
-    pub(super) fn scan(root: &Root, policy: &Policy) -> Self {
-        let file = |name: &str| root.sys(&format!("{}/{name}", policy.dir));
-        let names = root.tolerate(root.names(&policy.dir)).unwrap_or_default();
-        let has = |name: &str| names.iter().any(|n| n == name);
-        let once = |name: &str| root.optional(root.parse_once(file(name), khz)).flatten();
-        PolicyFiles {
+    /// Looks for the files of `policy`.
+    ///
+    /// # Errors
+    /// The policy's directory cannot be read.
+    pub(super) fn scan(root: &Root, policy: &Policy) -> Result<Self, Error> {
+        let dir = Dir::list(root, policy.dir.clone())?;
+        let file = |name: &str| dir.file(root, name);
+        let min = file("cpuinfo_min_freq").map(|min| root.parse_once(min, khz));
+        Ok(PolicyFiles {
             cpus: policy.cpus.iter().map(u32::to_string).collect(),
-            min_khz: once("cpuinfo_min_freq"),
-            max_khz: once("cpuinfo_max_freq"),
+            min_khz: min.and_then(|min| root.tolerate(min)).flatten(),
+            max: file("cpuinfo_max_freq"),
             current: file("scaling_cur_freq"),
-            average: has("cpuinfo_avg_freq").then(|| file("cpuinfo_avg_freq")),
+            average: file("cpuinfo_avg_freq"),
             scaling_min: file("scaling_min_freq"),
             scaling_max: file("scaling_max_freq"),
-            transitions: has("stats").then(|| file("stats/total_trans")),
-            time_in_state: has("stats").then(|| file("stats/time_in_state")),
+            transitions: dir.file_in(root, "stats", "total_trans"),
+            time_in_state: dir.file_in(root, "stats", "time_in_state"),
             gone: false,
-        }
+        })
     }
 
     /// Whether a file went away: the policy has to be looked for again.
@@ -65,17 +69,26 @@ impl PolicyFiles {
     }
 
     pub(super) fn read(&mut self, root: &Root, speed: &mut Speed) -> Reading {
+        let gone = &mut self.gone;
+        let mut read = |file: &mut Option<Kept>| {
+            let khz = root.parse(file.as_mut()?, khz);
+            *gone |= khz
+                .as_ref()
+                .is_err_and(|error: &Error| error.errno().is_some_and(absent));
+            root.tolerate(khz).flatten()
+        };
         let mut reading = Reading {
             cpus: self.cpus.clone(),
             min_khz: self.min_khz,
-            max_khz: self.max_khz,
+            max_khz: read(&mut self.max),
+            scaling_min_khz: read(&mut self.scaling_min),
+            scaling_max_khz: read(&mut self.scaling_max),
             ..Reading::default()
         };
-        if speed.allows() {
+        if speed.allows() && self.current.is_some() {
             let started = Instant::now();
-            let current = root.parse(&mut self.current, khz);
+            reading.current_khz = read(&mut self.current);
             speed.took(started.elapsed());
-            reading.current_khz = self.note(root, current).flatten();
         }
         if let Some(average) = &mut self.average {
             // An idle CPU has no average, and an arm64 kernel without activity monitors has none at all.
@@ -86,10 +99,6 @@ impl PolicyFiles {
                 other => root.optional(other).flatten(),
             };
         }
-        let scaling_min = root.parse(&mut self.scaling_min, khz);
-        reading.scaling_min_khz = self.note(root, scaling_min).flatten();
-        let scaling_max = root.parse(&mut self.scaling_max, khz);
-        reading.scaling_max_khz = self.note(root, scaling_max).flatten();
         if let Some(file) = &mut self.transitions {
             reading.transitions = root.optional(root.parse(file, parse::number));
         }
@@ -98,13 +107,6 @@ impl PolicyFiles {
             reading.time_in_state = times.unwrap_or_default();
         }
         reading
-    }
-
-    fn note<T>(&mut self, root: &Root, result: Result<T, Error>) -> Option<T> {
-        self.gone |= result
-            .as_ref()
-            .is_err_and(|error| error.errno().is_some_and(absent));
-        root.tolerate(result)
     }
 }
 

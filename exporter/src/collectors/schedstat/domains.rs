@@ -54,6 +54,14 @@ const IDLE_TYPES: [&str; 3] = ["busy", "idle", "newly_idle"];
 #[derive(Debug, Default)]
 pub(super) struct Domains {
     by_cpu: BTreeMap<(u32, u32), Counts>,
+    /// The sums of domains that got another name: a CPU whose sibling went offline has its first domain at MC, not SMT.
+    renamed: BTreeMap<(u32, String), Sums>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    balance: [[u64; 4]; 3],
+    moves: [u64; 4],
 }
 
 #[derive(Debug, Clone, Default)]
@@ -69,22 +77,33 @@ impl Domains {
     /// Takes note of the domains of one CPU.
     pub(super) fn observe(&mut self, cpu: &Cpu) {
         for domain in &cpu.domains {
+            let name = domain.name.as_deref().unwrap_or_default();
+            let new = || Counts {
+                name: name.to_owned(),
+                ..Counts::default()
+            };
             let key = (cpu.cpu, domain.domain);
-            self.by_cpu.entry(key).or_default().observe(domain);
+            let counts = self.by_cpu.entry(key).or_insert_with(new);
+            if counts.name != name {
+                let old = std::mem::replace(counts, new());
+                let sums = self.renamed.entry((domain.domain, old.name.clone()));
+                sums.or_default().add(&old);
+            }
+            counts.observe(domain);
         }
     }
 
     /// Publishes the sums over CPUs.
     pub(super) fn emit(&self, out: &mut Sink) {
-        let mut sums = BTreeMap::<(u32, &str), ([[u64; 4]; 3], [u64; 4])>::new();
+        let renamed = self.renamed.iter();
+        let mut sums: BTreeMap<(u32, &str), Sums> = renamed
+            .map(|((domain, name), sums)| ((*domain, name.as_str()), *sums))
+            .collect();
         for ((_, domain), counts) in &self.by_cpu {
-            let (balance, moves) = sums.entry((*domain, &counts.name)).or_default();
-            for (sums, counts) in balance.iter_mut().zip(&counts.balance) {
-                add(sums, counts);
-            }
-            add(moves, &counts.moves);
+            let sums = sums.entry((*domain, &counts.name));
+            sums.or_default().add(counts);
         }
-        for ((domain, name), (balance, moves)) in sums {
+        for ((domain, name), Sums { balance, moves }) in sums {
             let domain = domain.to_string();
             for (idle_type, balance) in IDLE_TYPES.iter().zip(balance) {
                 let metrics = [&BALANCES, &BALANCE_FAILED, &PULLED, &PULLED_HOT];
@@ -107,7 +126,6 @@ impl Domains {
 
 impl Counts {
     fn observe(&mut self, domain: &Domain) {
-        self.name = domain.name.clone().unwrap_or_default();
         let types = [&domain.busy, &domain.idle, &domain.newly_idle];
         for (wide, balance) in self.balance.iter_mut().zip(types) {
             let &Balance {
@@ -135,8 +153,16 @@ fn advance(wide: &mut [Wide; 4], now: [u64; 4]) {
     }
 }
 
-fn add(sums: &mut [u64; 4], counts: &[Wide; 4]) {
-    for (sum, count) in sums.iter_mut().zip(counts) {
-        *sum += count.total();
+impl Sums {
+    fn add(&mut self, counts: &Counts) {
+        let sums = self
+            .balance
+            .as_flattened_mut()
+            .iter_mut()
+            .chain(&mut self.moves);
+        let counts = counts.balance.as_flattened().iter().chain(&counts.moves);
+        for (sum, count) in sums.zip(counts) {
+            *sum = sum.saturating_add(count.total());
+        }
     }
 }

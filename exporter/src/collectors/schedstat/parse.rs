@@ -144,6 +144,9 @@ impl Layout {
     }
 }
 
+/// Newer ones give their cpu lines only.
+pub const LAST_KNOWN_VERSION: u64 = 17;
+
 /// Numbers after the three idle types.
 const DOMAIN_TAIL: usize = 12;
 const CPU_NUMBERS: usize = 9;

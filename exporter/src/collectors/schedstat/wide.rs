@@ -15,13 +15,14 @@ impl Wide {
     /// A counter that went back has wrapped if it was in the last quarter of its range and is in the first one now.
     /// Otherwise it began anew: scheduling domains are built again when CPUs come and go, with counters of 0.
     pub(super) fn advance(&mut self, now: u64) -> u64 {
-        self.total += match now.checked_sub(self.last) {
+        let counted = match now.checked_sub(self.last) {
             Some(counted) => counted,
             None if self.last < WRAP && self.last >= WRAP / 4 * 3 && now < WRAP / 4 => {
                 now + WRAP - self.last
             }
             None => now,
         };
+        self.total = self.total.saturating_add(counted);
         self.last = now;
         self.total
     }

@@ -12,7 +12,9 @@ pub(super) struct History(BTreeMap<&'static str, Past>);
 /// One setting's past and present.
 #[derive(Debug)]
 pub(super) struct Past {
+    /// As last read, and whether that was now.
     present: Spread,
+    readable: bool,
     seen: BTreeSet<String>,
     last_change: Option<SystemTime>,
 }
@@ -30,6 +32,7 @@ impl History {
                     setting.name,
                     Past {
                         present: spread,
+                        readable: true,
                         seen,
                         last_change: None,
                     },
@@ -45,19 +48,22 @@ impl History {
 
 impl Past {
     fn observe(&mut self, spread: Spread) {
-        if spread != self.present {
+        self.readable = spread != Spread::default();
+        if !self.readable {
+            return;
+        }
+        // A CPU that comes or goes with the setting of all others is no change of the setting.
+        if !spread.has_shares_of(&self.present) {
             self.last_change = Some(SystemTime::now());
             self.seen.extend(spread.values().map(str::to_owned));
-            self.present = spread;
         }
+        self.present = spread;
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
-        self.seen.iter().map(String::as_str)
-    }
-
-    pub(super) fn share(&self, value: &str) -> f64 {
-        self.present.share(value)
+    /// Every value seen with its share now; nothing while the setting cannot be read.
+    pub(super) fn shares(&self) -> impl Iterator<Item = (&str, f64)> {
+        let seen = self.seen.iter().filter(|_| self.readable);
+        seen.map(|value| (value.as_str(), self.present.share(value)))
     }
 
     pub(super) fn last_change_seconds(&self) -> f64 {

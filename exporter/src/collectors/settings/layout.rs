@@ -1,11 +1,14 @@
 //! Which files hold settings on this host: found once, and again when CPUs or drivers come and go.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
+
+use nix::errno::Errno;
 
 use super::on_off;
 use crate::cpus::{self, IdleState};
-use crate::parse;
-use crate::root::{Kept, Root, absent};
+use crate::parse::{self, ParseError};
+use crate::root::{Dir, Error, Kept, Root, absent};
 use crate::settings::Spread;
 
 /// Files with settings, by policy and by CPU.
@@ -22,8 +25,9 @@ pub(super) struct Layout {
 #[derive(Debug)]
 struct PolicyFiles {
     cpus: usize,
-    driver: String,
-    governor: Kept,
+    /// File and text.
+    driver: Option<(Kept, String)>,
+    governor: Option<Kept>,
     epp: Option<Kept>,
     boost: Option<Kept>,
 }
@@ -32,7 +36,7 @@ struct PolicyFiles {
 struct IdleFiles {
     label: String,
     states: Arc<Vec<IdleState>>,
-    disable: Vec<Kept>,
+    disable: Vec<Option<Kept>>,
 }
 
 /// The settings of all policies.
@@ -54,65 +58,74 @@ pub(super) struct CpuIdle {
 }
 
 impl CpuIdle {
-    /// The deepest state that is known to be enabled.
+    /// The deepest state that is enabled; nothing where a deeper one may be enabled too for all that is known.
     pub(super) fn deepest_enabled(&self) -> Option<&IdleState> {
-        let states = self.states.iter().zip(&self.disabled);
-        states
-            .filter(|(_, disabled)| **disabled == Some(false))
-            .map(|(state, _)| state)
-            .next_back()
+        let mut deepest_first = self.states.iter().zip(&self.disabled).rev();
+        let (state, disabled) = deepest_first.find(|(_, disabled)| **disabled != Some(true))?;
+        disabled.is_some().then_some(state)
     }
 }
 
 impl Layout {
     /// Whether the layout still is that of this host.
-    pub(super) fn fits(&self, online: &[u32], driver: &Option<String>) -> bool {
-        !self.stale && self.online == online && self.driver == *driver
+    pub(super) fn fits(&mut self, root: &Root, online: &[u32], driver: &Option<String>) -> bool {
+        !self.stale
+            && self.online == online
+            && self.driver == *driver
+            && self.has_scaling_driver(root)
+    }
+
+    /// Whether the frequency driver is the one of before. There is one for all policies: one is asked.
+    fn has_scaling_driver(&mut self, root: &Root) -> bool {
+        let mut drivers = self.policies.iter_mut().filter_map(|p| p.driver.as_mut());
+        drivers
+            .next()
+            .is_none_or(|(file, driver)| root.parse(file, parse::word).as_ref() == Ok(driver))
     }
 
     /// Looks for the files with settings of the CPUs `online`.
     pub(super) fn scan(root: &Root, online: Vec<u32>, driver: Option<String>) -> Self {
+        let errors_before = root.tolerated();
         let policies = root.optional(cpus::policies(root)).unwrap_or_default();
-        let policies = policies
+        let epp_is_free = OnceCell::new();
+        let policies: Vec<_> = policies
             .into_iter()
-            .filter_map(|policy| root.tolerate(PolicyFiles::scan(root, &policy)));
+            .filter_map(|policy| root.tolerate(PolicyFiles::scan(root, &policy, &epp_is_free)))
+            .collect();
         let idle = online.iter().filter_map(|cpu| {
             let states = root.optional(cpus::idle_states(root, *cpu))?;
-            let disable = |s: &IdleState| root.sys(&format!("{}/disable", s.dir));
+            let (states, dirs): (Vec<_>, Vec<_>) = states.into_iter().unzip();
+            let disable = |dir: &Dir| dir.file(root, "disable");
             Some(IdleFiles {
                 label: cpu.to_string(),
-                disable: states.iter().map(disable).collect(),
+                disable: dirs.iter().map(disable).collect(),
                 states: Arc::new(states),
             })
         });
+        let idle = idle.collect();
         Layout {
-            stale: false,
-            policies: policies.collect(),
-            idle: idle.collect(),
+            stale: root.tolerated() > errors_before,
+            policies,
+            idle,
             online,
             driver,
         }
     }
 
     pub(super) fn read_policies(&mut self, root: &Root) -> Frequency {
+        let stale = &mut self.stale;
         let mut frequency = Frequency::default();
         for policy in &mut self.policies {
-            match root.parse(&mut policy.governor, parse::word) {
-                Ok(governor) => frequency.governor.add(governor, policy.cpus),
-                Err(error) => {
-                    self.stale = true;
-                    root.tolerate::<()>(Err(error));
-                }
+            if let Some(governor) = read(root, &mut policy.governor, parse::word, stale) {
+                frequency.governor.add(governor, policy.cpus);
             }
-            frequency.driver.add(policy.driver.clone(), policy.cpus);
-            if let Some(epp) = &mut policy.epp
-                && let Some(epp) = root.tolerate(root.parse(epp, parse::word))
-            {
+            if let Some((_, driver)) = &policy.driver {
+                frequency.driver.add(driver.clone(), policy.cpus);
+            }
+            if let Some(epp) = read(root, &mut policy.epp, parse::word, stale) {
                 frequency.epp.add(epp, policy.cpus);
             }
-            if let Some(boost) = &mut policy.boost
-                && let Some(boost) = root.tolerate(root.parse(boost, parse::switch))
-            {
+            if let Some(boost) = read(root, &mut policy.boost, parse::switch, stale) {
                 let spread = frequency.boost.get_or_insert_default();
                 spread.add(on_off(boost), policy.cpus);
             }
@@ -121,49 +134,64 @@ impl Layout {
     }
 
     pub(super) fn read_idle(&mut self, root: &Root) -> Vec<CpuIdle> {
+        let stale = &mut self.stale;
         let mut idle = Vec::with_capacity(self.idle.len());
         for cpu in &mut self.idle {
-            let disabled = cpu.disable.iter_mut().map(|file| {
-                let disabled = root.parse(file, parse::switch);
-                let gone = |error: &crate::root::Error| error.errno().is_some_and(absent);
-                self.stale |= disabled.as_ref().is_err_and(gone);
-                root.tolerate(disabled)
-            });
+            let files = cpu.disable.iter_mut();
+            let disabled = files.map(|file| read(root, file, parse::switch, stale));
             idle.push(CpuIdle {
                 disabled: disabled.collect(),
                 label: cpu.label.clone(),
                 states: Arc::clone(&cpu.states),
             });
         }
+        // A driver that came back may have other states and policies.
+        self.stale |= root.take_replaced();
         idle
     }
 }
 
+/// Reads a file that was there at the scan. Where it has gone, or its policy has gone offline, the layout is `stale`.
+fn read<T>(
+    root: &Root,
+    file: &mut Option<Kept>,
+    parser: impl FnOnce(&str) -> Result<T, ParseError>,
+    stale: &mut bool,
+) -> Option<T> {
+    let result = root.parse(file.as_mut()?, parser);
+    let errno = result.as_ref().err().and_then(Error::errno);
+    *stale |= errno.is_some_and(|errno| absent(errno) || errno == Errno::EBUSY);
+    root.tolerate(result)
+}
+
 impl PolicyFiles {
-    fn scan(root: &Root, policy: &cpus::Policy) -> Result<Self, crate::root::Error> {
-        let file = |name: &str| root.sys(&format!("{}/{name}", policy.dir));
-        let driver = root.parse_once(file("scaling_driver"), parse::word)?;
-        let names = root.names(&policy.dir)?;
-        let has = |name: &str| names.iter().any(|n| n == name);
-        let epp = "energy_performance_preference";
+    fn scan(
+        root: &Root,
+        policy: &cpus::Policy,
+        epp_is_free: &OnceCell<bool>,
+    ) -> Result<Self, Error> {
+        let dir = Dir::list(root, policy.dir.clone())?;
+        let driver = dir.file(root, "scaling_driver").and_then(|mut file| {
+            let driver = root.tolerate(root.parse(&mut file, parse::word))?;
+            Some((file, driver))
+        });
+        let epp = dir.file(root, "energy_performance_preference");
+        let is_amd = matches!(&driver, Some((_, name)) if name == "amd-pstate-epp");
         Ok(PolicyFiles {
             cpus: policy.cpus.len(),
-            governor: file("scaling_governor"),
-            epp: (has(epp) && epp_is_free(root, &driver)).then(|| file(epp)),
-            boost: has("boost").then(|| file("boost")),
+            governor: dir.file(root, "scaling_governor"),
+            epp: epp.filter(|_| is_amd && *epp_is_free.get_or_init(|| amd_epp_is_free(root))),
+            boost: dir.file(root, "boost"),
             driver,
         })
     }
 }
 
-/// Whether the energy preference is read from memory. There is no way to tell but the driver and the release: before
-/// Linux 6.14 amd-pstate asked the CPU, and intel_pstate does to this day.
-fn epp_is_free(root: &Root, driver: &str) -> bool {
-    if driver != "amd-pstate-epp" {
-        return false;
-    }
+/// Whether amd-pstate reads the energy preference from memory. There is no way to tell but the release: before Linux 6.14
+/// it asked the CPU, and intel_pstate does to this day.
+fn amd_epp_is_free(root: &Root) -> bool {
     let release = root.parse_once(root.proc("sys/kernel/osrelease"), parse::word);
-    let release = root.tolerate(release).unwrap_or_default();
+    let release = root.optional(release).unwrap_or_default();
     let mut numbers = release
         .split(|c: char| !c.is_ascii_digit())
         .map(|n| n.parse::<u32>().unwrap_or_default());

@@ -1,0 +1,17 @@
+//! The exporter against inputs that broke other exporters: each test is a kind of input, named after what it is.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod damage;
+mod energy;
+mod exposition;
+mod footprint;
+mod frequency;
+mod hotplug;
+mod idle;
+mod process;
+mod profile;
+mod scheduler;
+mod series;
+mod settings;
