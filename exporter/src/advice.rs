@@ -65,16 +65,16 @@ pub fn on(standing: &Standing, host: &Host) -> Option<Advice> {
 
 fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
     const OF_HARDWARE: [&str; 3] = ["cpuidle", "cpufreq", "rapl"];
-    if host.in_container && collector == "rapl" {
-        return (
-            "Container runtimes hide /sys/devices/virtual/powercap.",
-            "Mount the host's /sys at /host/sys, read-only, and add --path.sysfs=/host/sys.",
-        );
-    }
     if host.is_virtual && OF_HARDWARE.contains(&collector) {
         return (
             "This is a virtual machine: its host decides over power and does not show it.",
             "Nothing is to be done here; run the exporter on the host too if it is yours.",
+        );
+    }
+    if host.in_container && collector == "rapl" {
+        return (
+            "Container runtimes hide /sys/devices/virtual/powercap.",
+            "Mount the host's /sys at /host/sys, read-only, and add --path.sysfs=/host/sys.",
         );
     }
     match collector {
@@ -193,7 +193,7 @@ mod tests {
         );
         let container = Host {
             in_container: true,
-            ..guest
+            ..HARDWARE
         };
         assert!(
             advice("rapl", State::Absent, container)
