@@ -48,13 +48,14 @@ async fn report(exporter: &Exporter, format: DoctorFormat) -> Result<(), Box<dyn
 
 async fn serve(exporter: Arc<Exporter>, flags: &toolkit::flags::Web) -> Result<(), Box<dyn Error>> {
     let default = SocketAddr::from(([127, 0, 0, 1], 9973));
-    let listener = web::bind(flags.listen_address.unwrap_or(default)).await?;
-    let url = format!("http://{}", listener.local_addr()?);
+    let server = web::Server::open(flags, default).await?;
     let shutdown = web::terminated()?;
-    tracing::info!(node = %exporter.node.name, "serving {url}/ and {url}/metrics");
+    for url in server.urls() {
+        tracing::info!(node = %exporter.node.name, "serving {url}/ and {url}/metrics");
+    }
     let guarded = Arc::clone(&exporter);
     let guard = tokio::spawn(async move { guarded.guard().await });
-    web::serve(listener, exporter, flags.max_requests, shutdown).await;
+    server.serve(exporter, shutdown).await;
     guard.abort();
     Ok(())
 }
