@@ -10,4 +10,5 @@ pub mod log;
 pub mod metric;
 pub mod page;
 pub mod process;
+pub mod systemd;
 pub mod web;

@@ -12,9 +12,10 @@ mod connection;
 mod listen;
 mod tls;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,7 @@ use tokio::sync::Semaphore;
 use self::config::WebConfig;
 pub use self::listen::ListenError;
 use self::listen::Listeners;
-use crate::flags;
+use crate::{flags, systemd};
 
 /// Requests under way have this long when the program ends.
 const GRACE: Duration = Duration::from_secs(5);
@@ -141,9 +142,17 @@ impl Server {
             .collect()
     }
 
-    /// The files that a reload of the web configuration reads.
-    pub fn files(&self) -> Vec<PathBuf> {
-        self.config.files()
+    /// The directories of the files that a reload of the web configuration reads, for a sandbox. Directories, since a
+    /// renewed certificate is a new file under the old name; also of what links point to.
+    pub fn directories(&self) -> BTreeSet<PathBuf> {
+        let mut directories = BTreeSet::new();
+        for file in self.config.files() {
+            let target = file.canonicalize().unwrap_or_else(|_| file.clone());
+            for file in [file, target] {
+                directories.extend(file.parent().map(|parent| Path::new(".").join(parent)));
+            }
+        }
+        directories
     }
 
     /// Serves `site` until `shutdown`, and then what is under way.
@@ -162,6 +171,7 @@ impl Server {
         let connections = Arc::new(Semaphore::new(max_requests * CONNECTIONS_PER_REQUEST));
         let graceful = GracefulShutdown::new();
         let mut shutdown = pin!(shutdown);
+        systemd::ready();
         loop {
             let accepted = tokio::select! {
                 accepted = listeners.accept() => accepted,
@@ -191,6 +201,7 @@ impl Server {
                 drop(permit);
             });
         }
+        systemd::stopping();
         drop(listeners);
         let ended = tokio::time::timeout(GRACE, graceful.shutdown()).await;
         if ended.is_err() {

@@ -15,6 +15,7 @@ use super::auth::{Hash, Users};
 use super::tls;
 use crate::config::locate::{self, Step};
 use crate::config::{self, Error, text};
+use crate::systemd;
 
 /// The file as it is written.
 #[derive(Debug, Default, serde::Deserialize)]
@@ -161,7 +162,9 @@ impl WebConfig {
     /// # Errors
     /// As [`WebConfig::reload`].
     pub(super) fn reload_and_log(&self) -> Result<(), Error> {
+        systemd::reloading();
         let reloaded = self.reload();
+        systemd::ready();
         match &reloaded {
             Ok(()) => tracing::info!("web configuration reloaded"),
             Err(error) => {
