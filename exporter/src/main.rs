@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use exporter::args::{self, DoctorFormat, Options};
 use exporter::doctor;
 use exporter::node::Node;
 use exporter::site::Exporter;
-use toolkit::web;
+use toolkit::{sandbox, web};
 
 fn main() -> ExitCode {
     let options = args::parse();
@@ -32,7 +33,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     runtime.block_on(async {
         match options.doctor {
             Some(format) => report(&exporter, format).await,
-            None => serve(Arc::new(exporter), &options.web).await,
+            None => serve(Arc::new(exporter), options).await,
         }
     })
 }
@@ -46,10 +47,16 @@ async fn report(exporter: &Exporter, format: DoctorFormat) -> Result<(), Box<dyn
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-async fn serve(exporter: Arc<Exporter>, flags: &toolkit::flags::Web) -> Result<(), Box<dyn Error>> {
+async fn serve(exporter: Arc<Exporter>, options: &Options) -> Result<(), Box<dyn Error>> {
     let default = SocketAddr::from(([127, 0, 0, 1], 9973));
-    let server = web::Server::open(flags, default).await?;
+    let server = web::Server::open(&options.web, default).await?;
     let shutdown = web::terminated()?;
+    if !options.no_sandbox {
+        // Everything is open that is not below these, and no thread has been started yet.
+        let (kernel, web) = (&options.kernel, server.directories());
+        let own = [&*kernel.procfs, &*kernel.sysfs, Path::new("/proc/self")];
+        sandbox::enter(own.into_iter().chain(web.iter().map(PathBuf::as_path)));
+    }
     for url in server.urls() {
         tracing::info!(node = %exporter.node.name, "serving {url}/ and {url}/metrics");
     }
