@@ -16,12 +16,11 @@ fn schedstat(version: u32, domain: &str, numbers: u32) -> String {
 }
 
 fn host(schedstat: &str) -> Host {
-    let host = Host::new("kernel-6.14", |machine| {
+    Host::new("kernel-6.14", |machine| {
         machine.remove("proc/schedstat");
         machine.write("proc/schedstat", schedstat);
         machine.write("proc/sys/kernel/sched_schedstats", "1\n");
-    });
-    host
+    })
 }
 
 fn cpu_fields(series: &Series) -> Vec<f64> {
@@ -149,7 +148,8 @@ fn pressure_publishes_what_the_kernel_has_of_it() {
     let some = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\n";
     let full = "full avg10=0.00 avg60=0.00 avg300=0.00 total=2000000\n";
     let both = format!("{some}{full}");
-    let cases: [(&[(&str, &str)], State, &[&str]); 5] = [
+    type Files<'f> = &'f [(&'f str, &'f str)];
+    let cases: [(Files, State, &[&str]); 5] = [
         (&[], State::Absent, &[]),
         (&[("cpu", some)], State::Ok, &["cpu_waiting"]),
         (
