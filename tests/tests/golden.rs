@@ -1,5 +1,4 @@
 //! The whole exposition of every fixture machine, compared with a golden file and accepted by `promtool check metrics`.
-#![allow(clippy::unwrap_used)] // helpers beside the tests are tests too
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -1,5 +1,4 @@
 //! The exporter against inputs that broke other exporters: each test is a kind of input, named after what it is.
-#![allow(clippy::unwrap_used)] // helpers beside the tests are tests too
 
 #[path = "../support/mod.rs"]
 mod support;

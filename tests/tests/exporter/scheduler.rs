@@ -23,6 +23,9 @@ fn host(schedstat: &str) -> Host {
     })
 }
 
+/// Files of /proc/pressure with their text, the outcome, and what is published.
+type PressureCase<'a> = (&'a [(&'a str, &'a str)], State, &'a [&'a str]);
+
 fn cpu_fields(series: &Series) -> Vec<f64> {
     [
         "running_seconds",
@@ -148,8 +151,7 @@ fn pressure_publishes_what_the_kernel_has_of_it() {
     let some = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\n";
     let full = "full avg10=0.00 avg60=0.00 avg300=0.00 total=2000000\n";
     let both = format!("{some}{full}");
-    type Files<'f> = &'f [(&'f str, &'f str)];
-    let cases: [(Files, State, &[&str]); 5] = [
+    let cases: [PressureCase<'_>; 5] = [
         (&[], State::Absent, &[]),
         (&[("cpu", some)], State::Ok, &["cpu_waiting"]),
         (
