@@ -9,7 +9,7 @@ use clap::{
 };
 
 use crate::collector::Entry;
-use crate::collectors::COLLECTORS;
+use crate::collectors::{COLLECTORS, Flags};
 use crate::root::Paths;
 
 /// Publishes idle states, frequency, energy, scheduling and the settings behind them for Prometheus.
@@ -24,7 +24,7 @@ struct Cli {
     log: toolkit::flags::Log,
 }
 
-/// `--path.*`, `--node.name` and `--collector.timeout`.
+/// `--path.*`, `--node.name`, `--collector.timeout` and the flags of single collectors.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Host")]
 pub struct Kernel {
@@ -48,6 +48,10 @@ pub struct Kernel {
         value_parser = ValueParser::new(seconds)
     )]
     pub timeout: Duration,
+
+    /// What single collectors are told.
+    #[command(flatten)]
+    pub collectors: Flags,
 }
 
 impl Kernel {
@@ -102,9 +106,11 @@ pub fn with_collectors(command: Command) -> Command {
             "{} [cost class {:?}, default {default}]",
             info.about, info.cost
         );
-        command
-            .arg(switch(&on, &off).help(help))
-            .arg(switch(&off, &on).hide(true))
+        let mut switch_on = switch(&on, &off).help(help);
+        if let Some(group) = entry.asked_by {
+            switch_on = switch_on.requires(group);
+        }
+        command.arg(switch_on).arg(switch(&off, &on).hide(true))
     })
 }
 
@@ -115,7 +121,10 @@ pub fn enabled(matches: &ArgMatches) -> Vec<&'static Entry> {
             matches.get_flag(&on_flag(entry)),
             matches.get_flag(&off_flag(entry)),
         );
-        on || (entry.info.default_on && !off)
+        let asked_for = entry
+            .asked_by
+            .is_some_and(|group| matches.contains_id(group));
+        on || ((entry.info.default_on || asked_for) && !off)
     };
     COLLECTORS.iter().filter(is_on).collect()
 }

@@ -10,6 +10,11 @@ pub mod stat;
 
 use crate::collector::Entry;
 
+/// What the flags of single collectors say.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[group(skip)]
+pub struct Flags {}
+
 /// Every collector, in the order they run: settings first, so that what follows was read under the profile it is
 /// published with.
 pub static COLLECTORS: &[Entry] = &[

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use exporter::args;
-use exporter::node::Node;
 use exporter::site::Exporter;
 use toolkit::web;
 
@@ -25,9 +24,7 @@ fn run(options: &args::Options) -> Result<(), Box<dyn std::error::Error>> {
     runtime.block_on(async {
         let address = options.web.listen_address;
         let address = address.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 9973)));
-        let paths = options.kernel.paths();
-        let node = Node::read(&paths, options.kernel.node_name.clone());
-        let exporter = Arc::new(Exporter::new(&paths, node, &options.collectors, options.kernel.timeout));
+        let exporter = Arc::new(Exporter::new(&options.kernel, &options.collectors));
         let listener = web::bind(address).await?;
         let address = listener.local_addr()?;
         tracing::info!(node = %exporter.node.name, "serving http://{address}/ and http://{address}/metrics");
