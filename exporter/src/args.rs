@@ -173,6 +173,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_collector_is_told_switches_it_on_and_without_it_there_is_nothing_to_read() {
+        let preset = "--collector.tasks.preset=postgres";
+        let group = "--collector.tasks.group=web:comm=nginx";
+        assert!(!names(&[]).contains(&"tasks"));
+        for flags in [
+            &[preset][..],
+            &[group],
+            &[group, preset, "--collector.tasks"],
+        ] {
+            assert!(names(flags).contains(&"tasks"), "{flags:?}");
+        }
+        assert!(!names(&[preset, "--no-collector.tasks"]).contains(&"tasks"));
+        let alone = ["wakelag-exporter", "--collector.tasks"];
+        let refused = with_collectors(Cli::command()).try_get_matches_from(alone);
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("--collector.tasks.group")
+        );
+    }
+
+    #[test]
     fn a_time_has_to_be_above_zero() {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
         for bad in ["0", "-1", "x", "inf", "nan"] {

@@ -7,13 +7,18 @@ pub mod rapl;
 pub mod schedstat;
 pub mod settings;
 pub mod stat;
+pub mod tasks;
 
 use crate::collector::Entry;
 
 /// What the flags of single collectors say.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
-pub struct Flags {}
+pub struct Flags {
+    /// `--collector.tasks.*`.
+    #[command(flatten)]
+    pub tasks: tasks::Flags,
+}
 
 /// Every collector, in the order they run: settings first, so that what follows was read under the profile it is
 /// published with.
@@ -25,4 +30,5 @@ pub static COLLECTORS: &[Entry] = &[
     Entry::of::<schedstat::Schedstat>(),
     Entry::of::<stat::Stat>(),
     Entry::of::<pressure::Pressure>(),
+    Entry::configured::<tasks::Tasks>(),
 ];
