@@ -2,10 +2,12 @@
 
 pub mod cpufreq;
 pub mod cpuidle;
+pub mod interrupts;
 pub mod pressure;
 pub mod rapl;
 pub mod schedstat;
 pub mod settings;
+pub mod softirqs;
 pub mod stat;
 pub mod tasks;
 
@@ -29,6 +31,8 @@ pub static COLLECTORS: &[Entry] = &[
     Entry::of::<cpufreq::Cpufreq>(),
     Entry::of::<schedstat::Schedstat>(),
     Entry::of::<stat::Stat>(),
+    Entry::of::<softirqs::Softirqs>(),
+    Entry::of::<interrupts::Interrupts>(),
     Entry::of::<pressure::Pressure>(),
     Entry::configured::<tasks::Tasks>(),
 ];

@@ -203,10 +203,10 @@ impl Root {
         }
     }
 
-    /// The error of process `pid` being hidden, for what can be told without asking: every PID namespace has a process 1.
-    pub fn hidden(&self, pid: &str) -> Error {
+    /// The error of `relative` of procfs being hidden, for what can be told without asking.
+    pub fn hidden(&self, relative: &str) -> Error {
         Error::Read {
-            path: self.paths.procfs.join(pid),
+            path: self.paths.procfs.join(relative),
             errno: Errno::EACCES,
         }
     }

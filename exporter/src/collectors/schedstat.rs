@@ -11,7 +11,6 @@
 
 mod domains;
 pub mod parse;
-mod wide;
 
 use std::collections::BTreeMap;
 
@@ -19,10 +18,10 @@ use toolkit::metric::{Metric, Sink};
 
 use self::domains::Domains;
 use self::parse::{Cpu, schedstat};
-use self::wide::Wide;
 use crate::collector::{Collector, Cost, Info};
 use crate::parse::switch;
 use crate::root::{Error, Kept, Root};
+use crate::wide::Wide;
 
 static RUNNING: Metric<1> = Metric::counter(
     "wakelag_schedstat_running_seconds_total",

@@ -58,6 +58,7 @@ impl Census {
                 Err(error) => census.unknown = census.unknown.or(Some(error)),
             }
         }
+        // Every PID namespace has a process 1.
         if census.members.is_empty() && !processes.contains_key(&1) && census.unknown.is_none() {
             census.unknown = Some(root.hidden("1"));
         }
