@@ -10,6 +10,7 @@ pub mod settings;
 pub mod softirqs;
 pub mod stat;
 pub mod tasks;
+pub mod throttle;
 
 use crate::collector::Entry;
 
@@ -29,6 +30,7 @@ pub static COLLECTORS: &[Entry] = &[
     Entry::of::<rapl::Rapl>(),
     Entry::of::<cpuidle::Cpuidle>(),
     Entry::of::<cpufreq::Cpufreq>(),
+    Entry::of::<throttle::Throttle>(),
     Entry::of::<schedstat::Schedstat>(),
     Entry::of::<stat::Stat>(),
     Entry::of::<softirqs::Softirqs>(),
