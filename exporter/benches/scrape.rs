@@ -18,7 +18,7 @@ use toolkit::web::Site as _;
 
 const DEFAULT_CPUS: [usize; 2] = [16, 256];
 /// Scrapes a machine, after the first two, which open the files.
-const SCRAPES: u32 = 20;
+const SCRAPES: u32 = 50;
 
 fn main() {
     // Cargo hands `--bench` in.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::ValueParser;
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser,
+    ValueEnum,
 };
 
 use crate::collector::Entry;
@@ -14,7 +15,12 @@ use crate::root::Paths;
 
 /// Publishes idle states, frequency, energy, scheduling and the settings behind them for Prometheus.
 #[derive(Debug, Parser)]
-#[command(name = "wakelag-exporter", version, max_term_width = 120)]
+#[command(
+    name = "wakelag-exporter",
+    version,
+    max_term_width = 120,
+    after_help = "A collector is switched off by --no-collector.NAME."
+)]
 struct Cli {
     #[command(flatten)]
     web: toolkit::flags::Web,
@@ -22,6 +28,34 @@ struct Cli {
     kernel: Kernel,
     #[command(flatten)]
     log: toolkit::flags::Log,
+    #[command(subcommand)]
+    command: Option<Subcommand>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Subcommand {
+    /// Say how each collector stands on this host, why, and what to do
+    Doctor(DoctorFlags),
+}
+
+const DOCTOR: &str = "doctor";
+
+#[derive(Debug, Args)]
+struct DoctorFlags {
+    #[command(flatten)]
+    kernel: Kernel,
+    /// What the report looks like.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    format: DoctorFormat,
+}
+
+/// What the doctor's report looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DoctorFormat {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
 }
 
 /// `--path.*`, `--node.name`, `--collector.timeout` and the flags of single collectors.
@@ -72,20 +106,38 @@ pub struct Options {
     pub log: toolkit::flags::Log,
     /// The collectors that are switched on.
     pub collectors: Vec<&'static Entry>,
+    /// Examine the host instead of serving.
+    pub doctor: Option<DoctorFormat>,
 }
 
 /// Reads the command line of this process; on `--help` or a mistake the process ends.
 pub fn parse() -> Options {
-    let matches = with_collectors(Cli::command()).get_matches();
-    let collectors = enabled(&matches);
+    let matches = command().get_matches();
     match Cli::from_arg_matches(&matches) {
-        Ok(cli) => Options {
-            web: cli.web,
-            kernel: cli.kernel,
-            log: cli.log,
-            collectors,
-        },
+        Ok(cli) => options(cli, &matches),
         Err(error) => error.exit(),
+    }
+}
+
+/// The flags of the host and of the collectors belong to whichever command they stand behind.
+fn command() -> Command {
+    with_collectors(Cli::command()).mut_subcommand(DOCTOR, with_collectors)
+}
+
+fn options(cli: Cli, matches: &ArgMatches) -> Options {
+    let (kernel, doctor) = match cli.command {
+        Some(Subcommand::Doctor(doctor)) => (doctor.kernel, Some(doctor.format)),
+        None => (cli.kernel, None),
+    };
+    Options {
+        web: cli.web,
+        kernel,
+        log: cli.log,
+        collectors: match matches.subcommand() {
+            Some((_, doctor)) => enabled(doctor),
+            None => enabled(matches),
+        },
+        doctor,
     }
 }
 
@@ -152,7 +204,7 @@ mod tests {
     use super::*;
 
     fn names(flags: &[&str]) -> Vec<&'static str> {
-        let command = with_collectors(Cli::command());
+        let command = command();
         let line = ["wakelag-exporter"].iter().chain(flags);
         let matches = command.try_get_matches_from(line).unwrap();
         enabled(&matches)
@@ -205,6 +257,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        with_collectors(Cli::command()).debug_assert();
+        command().debug_assert();
     }
 }

@@ -1,10 +1,12 @@
 //! wakelag-exporter: publishes what the kernel says about idle states, frequency, energy and scheduling, and the
 //! settings behind them, without waking the CPUs it measures.
 
+pub mod advice;
 pub mod args;
 pub mod collector;
 pub mod collectors;
 pub mod cpus;
+pub mod doctor;
 pub mod ledger;
 pub mod node;
 pub mod page;

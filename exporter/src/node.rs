@@ -89,6 +89,11 @@ impl Node {
         }
     }
 
+    /// Whether this is a virtual machine, as far as processor and firmware say.
+    pub fn is_virtual(&self) -> bool {
+        self.virtualization != "none"
+    }
+
     /// Publishes the host.
     pub fn emit(&self, out: &mut Sink) {
         let labels = [

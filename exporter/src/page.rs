@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use prometheus::proto::MetricFamily;
 use toolkit::metric::{family, label};
 
-use crate::collector::State;
+use crate::advice::{self, Host};
 use crate::scrape::Standing;
 use crate::settings::PROFILE_INFO;
 
@@ -40,7 +40,7 @@ pub fn profile(families: Option<&Vec<MetricFamily>>) -> Markup {
 }
 
 /// How each collector stands.
-pub fn collectors(standings: &[Standing]) -> Markup {
+pub fn collectors(standings: &[Standing], host: &Host) -> Markup {
     html! {
         h2 { "Collectors" }
         div .scroll {
@@ -49,14 +49,14 @@ pub fn collectors(standings: &[Standing]) -> Markup {
                     tr { th { "Collector" } th { "Outcome" } th .number { "Took" } th { "Reads" } }
                 }
                 tbody {
-                    @for standing in standings { (collector(standing)) }
+                    @for standing in standings { (collector(standing, host)) }
                 }
             }
         }
     }
 }
 
-fn collector(standing: &Standing) -> Markup {
+fn collector(standing: &Standing, host: &Host) -> Markup {
     let outcome = standing.outcome.as_ref();
     let state = outcome.map_or("not run yet", |outcome| outcome.state.name());
     html! {
@@ -66,44 +66,15 @@ fn collector(standing: &Standing) -> Markup {
                 span class=(state) { (state) }
                 @if let Some(outcome) = outcome {
                     @if !outcome.reason.is_empty() { br; span .quiet { (outcome.reason) } }
-                    @if let Some(hint) = hint(standing.info.name, outcome.state) { br; (hint) }
+                    @if let Some(advice) = advice::on(standing, host) {
+                        br; (advice.why) " " (advice.next)
+                    }
                 }
             }
             td .number {
                 @if outcome.is_some() { (format!("{:.2} ms", standing.duration.as_secs_f64() * 1e3)) }
             }
             td .quiet { (standing.info.about) }
-        }
-    }
-}
-
-/// What to do about an outcome.
-fn hint(collector: &str, state: State) -> Option<&'static str> {
-    match (collector, state) {
-        (_, State::Ok | State::Failed) => None,
-        ("rapl", State::Denied) => Some(
-            "Energy is for root only since Linux 5.10. Give the exporter CAP_DAC_READ_SEARCH, or run it as root without \
-             any other capability.",
-        ),
-        (_, State::Denied) => Some("Give the exporter read access to the file."),
-        ("cpuidle", State::Absent) => Some(
-            "No idle driver: normal in a virtual machine, where the host decides. On hardware, look for idle=poll or \
-             cpuidle.off=1 in /proc/cmdline.",
-        ),
-        ("cpufreq", State::Absent) => Some(
-            "No frequency driver: normal in a virtual machine. On hardware, enable power management in the firmware.",
-        ),
-        ("rapl", State::Absent) => Some(
-            "No RAPL: normal in a virtual machine. In a container, mount the host's /sys at /host/sys and use \
-             --path.sysfs=/host/sys. On hardware, load intel_rapl_msr.",
-        ),
-        ("schedstat", State::Absent) => Some(
-            "The kernel was built without CONFIG_SCHEDSTATS, or procfs is mounted with subset=pid.",
-        ),
-        ("pressure", State::Absent) => Some("Boot with psi=1."),
-        (_, State::Absent) => Some("This kernel does not have it."),
-        (_, State::Timeout) => {
-            Some("The file hangs; the collector goes on by itself once the kernel answers.")
         }
     }
 }

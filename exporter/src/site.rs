@@ -8,6 +8,7 @@ use prometheus::proto::MetricFamily;
 use toolkit::metric::{Sink, merge};
 use toolkit::web::{Query, Refusal, Site};
 
+use crate::advice::Host;
 use crate::args::Kernel;
 use crate::collector::Entry;
 use crate::node::Node;
@@ -137,9 +138,14 @@ impl Exporter {
         page::profile(families.ok().as_deref())
     }
 
+    /// What advice depends on.
+    pub fn host(&self) -> Host {
+        Host::this(&self.node)
+    }
+
     /// How each collector stands, for a page.
     pub fn collectors_part(&self) -> Markup {
-        page::collectors(&self.standings())
+        page::collectors(&self.standings(), &self.host())
     }
 }
 

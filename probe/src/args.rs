@@ -123,7 +123,6 @@ pub struct Bench {
 
     /// What the result looks like
     #[arg(
-        id = "bench.format",
         long = "format",
         value_name = "FORMAT",
         value_enum,

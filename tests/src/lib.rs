@@ -2,8 +2,7 @@
 //! programs to run beside ours.
 //!
 //! Everything here panics with a message that names the file, because everything here runs under a test or a
-//! benchmark; `unwrap` says enough there.
-#![allow(clippy::unwrap_used)]
+//! benchmark.
 
 pub mod fixture;
 pub mod golden;

@@ -1,5 +1,4 @@
 //! The page of `cargo run`, looked at in a real browser, with and without scripts.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers beside the tests are tests too
 
 use std::path::Path;
 use std::process::{Command, Output};

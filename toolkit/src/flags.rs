@@ -1,4 +1,6 @@
 //! Flags that mean the same in both programs: `--web.*` and `--log.*`.
+//!
+//! Flags of the whole program have an id of their own, so that a command can have a `--format` beside `--log.format`.
 
 use std::net::SocketAddr;
 
@@ -30,6 +32,7 @@ pub struct Web {
 pub struct Log {
     /// How much to log on standard error.
     #[arg(
+        id = "log.level",
         long = "log.level",
         value_name = "LEVEL",
         value_enum,
@@ -40,6 +43,7 @@ pub struct Log {
 
     /// What a log line looks like.
     #[arg(
+        id = "log.format",
         long = "log.format",
         value_name = "FORMAT",
         value_enum,

@@ -53,9 +53,13 @@ impl Job {
     /// Hands the collection, with the loop's own families in `out`, to everyone who waits for it.
     pub(super) fn answer(self, out: Sink) {
         let families = Arc::new(merge(self.parts.into_iter().chain([out.into_families()])));
-        for reply in self.replies {
+        let mut replies = self.replies;
+        let last = replies.pop();
+        for reply in replies {
             // Whoever hung up meanwhile needs no answer.
             let _ = reply.send(Arc::clone(&families));
         }
+        // Handed over, not shared: whoever is the only one need not copy it.
+        let _ = last.map(|reply| reply.send(families));
     }
 }

@@ -4,6 +4,7 @@
 mod support;
 
 mod damage;
+mod doctor;
 mod energy;
 mod exposition;
 mod footprint;

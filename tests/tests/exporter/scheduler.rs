@@ -16,13 +16,15 @@ fn schedstat(version: u32, domain: &str, numbers: u32) -> String {
 }
 
 fn host(schedstat: &str) -> Host {
-    let host = Host::new("kernel-6.14", |machine| {
+    Host::new("kernel-6.14", |machine| {
         machine.remove("proc/schedstat");
         machine.write("proc/schedstat", schedstat);
         machine.write("proc/sys/kernel/sched_schedstats", "1\n");
-    });
-    host
+    })
 }
+
+/// Files of /proc/pressure with their text, the outcome, and what is published.
+type PressureCase<'a> = (&'a [(&'a str, &'a str)], State, &'a [&'a str]);
 
 fn cpu_fields(series: &Series) -> Vec<f64> {
     [
@@ -149,7 +151,7 @@ fn pressure_publishes_what_the_kernel_has_of_it() {
     let some = "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\n";
     let full = "full avg10=0.00 avg60=0.00 avg300=0.00 total=2000000\n";
     let both = format!("{some}{full}");
-    let cases: [(&[(&str, &str)], State, &[&str]); 5] = [
+    let cases: [PressureCase<'_>; 5] = [
         (&[], State::Absent, &[]),
         (&[("cpu", some)], State::Ok, &["cpu_waiting"]),
         (
