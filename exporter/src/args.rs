@@ -11,7 +11,7 @@ use clap::{
 use toolkit::flags::{directory, refuse_misplaced};
 
 use crate::collector::Entry;
-use crate::collectors::COLLECTORS;
+use crate::collectors::{COLLECTORS, Flags};
 use crate::root::Paths;
 
 /// Publishes idle states, frequency, energy, scheduling and the settings behind them for Prometheus.
@@ -59,7 +59,7 @@ pub enum DoctorFormat {
     Json,
 }
 
-/// `--path.*`, `--node.name` and `--collector.timeout`.
+/// `--path.*`, `--node.name`, `--collector.timeout` and the flags of single collectors.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Host")]
 pub struct Kernel {
@@ -93,6 +93,10 @@ pub struct Kernel {
         value_parser = ValueParser::new(seconds)
     )]
     pub timeout: Duration,
+
+    /// What single collectors are told.
+    #[command(flatten)]
+    pub collectors: Flags,
 }
 
 impl Kernel {
@@ -168,9 +172,11 @@ pub fn with_collectors(command: Command) -> Command {
             "{} [cost class {:?}, default {default}]",
             info.about, info.cost
         );
-        command
-            .arg(switch(&on, &off).help(help))
-            .arg(switch(&off, &on).hide(true))
+        let mut switch_on = switch(&on, &off).help(help);
+        if let Some(group) = entry.asked_by {
+            switch_on = switch_on.requires(group);
+        }
+        command.arg(switch_on).arg(switch(&off, &on).hide(true))
     })
 }
 
@@ -181,7 +187,10 @@ pub fn enabled(matches: &ArgMatches) -> Vec<&'static Entry> {
             matches.get_flag(&on_flag(entry)),
             matches.get_flag(&off_flag(entry)),
         );
-        on || (entry.info.default_on && !off)
+        let asked_for = entry
+            .asked_by
+            .is_some_and(|group| matches.contains_id(group));
+        on || ((entry.info.default_on || asked_for) && !off)
     };
     COLLECTORS.iter().filter(is_on).collect()
 }
@@ -227,6 +236,29 @@ mod tests {
         assert!(!names(&["--no-collector.rapl"]).contains(&"rapl"));
         assert!(names(&["--no-collector.rapl", "--collector.rapl"]).contains(&"rapl"));
         assert!(!names(&["--collector.rapl", "--no-collector.rapl"]).contains(&"rapl"));
+    }
+
+    #[test]
+    fn what_a_collector_is_told_switches_it_on_and_without_it_there_is_nothing_to_read() {
+        let preset = "--collector.tasks.preset=postgres";
+        let group = "--collector.tasks.group=web:comm=nginx";
+        assert!(!names(&[]).contains(&"tasks"));
+        for flags in [
+            &[preset][..],
+            &[group],
+            &[group, preset, "--collector.tasks"],
+        ] {
+            assert!(names(flags).contains(&"tasks"), "{flags:?}");
+        }
+        assert!(!names(&[preset, "--no-collector.tasks"]).contains(&"tasks"));
+        let alone = ["wakelag-exporter", "--collector.tasks"];
+        let refused = with_collectors(Cli::command()).try_get_matches_from(alone);
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("--collector.tasks.group")
+        );
     }
 
     #[test]

@@ -113,13 +113,34 @@ impl Root {
         Kept::new(self.paths.sysfs.join(relative), Length::Page)
     }
 
+    /// A file elsewhere, by its full path: a pid file.
+    pub fn file(&self, path: &Path) -> Kept {
+        Kept::new(path.to_owned(), Length::Any)
+    }
+
     /// Reads `file` as it is now and parses it.
+    ///
     /// # Errors
     /// The file cannot be read, or the parser refuses its text.
     pub fn parse<T>(
         &self,
         file: &mut Kept,
         parser: impl FnOnce(&str) -> Result<T, ParseError>,
+    ) -> Result<T, Error> {
+        self.parse_bytes(file, |bytes| {
+            let text = std::str::from_utf8(bytes).map_err(|_| ParseError::new(1, "not text"));
+            text.and_then(parser)
+        })
+    }
+
+    /// The same for a file that holds what a program calls itself, which need not be text.
+    ///
+    /// # Errors
+    /// As [`Root::parse`].
+    pub fn parse_bytes<T>(
+        &self,
+        file: &mut Kept,
+        parser: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, Error> {
         self.watch.set(&file.path);
         let mut buffer = self.buffer.borrow_mut();
@@ -129,10 +150,7 @@ impl Root {
         if file.was_replaced() {
             self.replaced.set(true);
         }
-        let parsed = std::str::from_utf8(&buffer[..length])
-            .map_err(|_| ParseError::new(1, "not text"))
-            .and_then(parser);
-        parsed.map_err(|source| Error::Parse {
+        parser(&buffer[..length]).map_err(|source| Error::Parse {
             path: file.path.to_path_buf(),
             source,
         })
@@ -148,24 +166,6 @@ impl Root {
         parser: impl FnOnce(&str) -> Result<T, ParseError>,
     ) -> Result<T, Error> {
         self.parse(&mut file.once(), parser)
-    }
-
-    /// The names in the directory `relative` of sysfs, sorted.
-    ///
-    /// # Errors
-    /// The directory cannot be read.
-    pub fn names(&self, relative: &str) -> Result<Vec<String>, Error> {
-        let path: Arc<Path> = self.paths.sysfs.join(relative).into();
-        self.watch.set(&path);
-        let read = || -> io::Result<Vec<String>> {
-            let mut names = Vec::new();
-            for entry in std::fs::read_dir(&path)? {
-                names.extend(entry?.file_name().into_string());
-            }
-            names.sort_unstable();
-            Ok(names)
-        };
-        read().map_err(|error| Error::read(&path, &error))
     }
 
     /// Goes on without a value: an error costs its own series and is kept for the collector's outcome.
@@ -200,6 +200,14 @@ impl Root {
         Error::Read {
             path: self.paths.sysfs.join(relative),
             errno: Errno::ENOENT,
+        }
+    }
+
+    /// The error of `relative` of procfs being hidden, for what can be told without asking.
+    pub fn hidden(&self, relative: &str) -> Error {
+        Error::Read {
+            path: self.paths.procfs.join(relative),
+            errno: Errno::EACCES,
         }
     }
 

@@ -12,7 +12,6 @@
 mod domains;
 pub mod file;
 pub mod parse;
-mod wide;
 
 use std::collections::BTreeMap;
 
@@ -21,10 +20,10 @@ use toolkit::metric::{Metric, Sink};
 use self::domains::Domains;
 use self::file::Cpu;
 use self::parse::schedstat;
-use self::wide::Wide;
 use crate::collector::{Collector, Cost, Info};
 use crate::parse::switch;
 use crate::root::{Error, Kept, Root};
+use crate::wide::Wide;
 
 static RUNNING: Metric<1> = Metric::counter(
     "wakelag_schedstat_running_seconds_total",

@@ -1,3 +1,5 @@
+//! Files that are kept, files that are long, files that are not there.
+
 use super::*;
 use crate::parse;
 
