@@ -8,9 +8,8 @@
 
 use std::time::{Duration, Instant};
 
-use exporter::collectors::COLLECTORS;
-use exporter::node::Node;
-use exporter::root::Paths;
+use exporter::args::Kernel;
+use exporter::collectors::{COLLECTORS, Flags};
 use exporter::site::Exporter;
 use nix::sys::resource::{UsageWho, getrusage};
 use tests::fixture;
@@ -39,17 +38,18 @@ fn main() {
 
 fn measure(cpus: usize) {
     let machine = fixture::big(cpus);
-    let paths = Paths::new(machine.procfs(), machine.sysfs());
+    let kernel = Kernel {
+        procfs: machine.procfs(),
+        sysfs: machine.sysfs(),
+        node_name: None,
+        timeout: Duration::from_secs(60),
+        collectors: Flags::default(),
+    };
     let on: Vec<_> = COLLECTORS
         .iter()
         .filter(|entry| entry.info.default_on)
         .collect();
-    let exporter = Exporter::new(
-        &paths,
-        Node::read(&paths, None),
-        &on,
-        Duration::from_secs(60),
-    );
+    let exporter = Exporter::new(&kernel, &on);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()

@@ -64,7 +64,7 @@ pub fn on(standing: &Standing, host: &Host) -> Option<Advice> {
 }
 
 fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
-    const OF_HARDWARE: [&str; 3] = ["cpuidle", "cpufreq", "rapl"];
+    const OF_HARDWARE: [&str; 4] = ["cpuidle", "cpufreq", "rapl", "throttle"];
     if host.is_virtual && OF_HARDWARE.contains(&collector) {
         return (
             "This is a virtual machine: its host decides over power and does not show it.",
@@ -74,6 +74,12 @@ fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
     if host.in_container && collector == "rapl" {
         return (
             "Container runtimes hide /sys/devices/virtual/powercap.",
+            "Mount the host's /sys at /host/sys, read-only, and add --path.sysfs=/host/sys.",
+        );
+    }
+    if host.in_container && collector == "throttle" {
+        return (
+            "Container runtimes hide cpuN/thermal_throttle.",
             "Mount the host's /sys at /host/sys, read-only, and add --path.sysfs=/host/sys.",
         );
     }
@@ -94,8 +100,12 @@ fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
             "The kernel was built without CONFIG_SCHEDSTATS, or procfs is mounted with subset=pid.",
             "Use a distribution's kernel; under systemd remove ProcSubset=pid.",
         ),
-        "stat" => (
-            "/proc/stat is hidden: procfs is mounted with subset=pid.",
+        "throttle" => (
+            "Only Intel CPUs count thermal throttling.",
+            "Nothing is to be done here.",
+        ),
+        "stat" | "softirqs" | "interrupts" => (
+            "The file is hidden: procfs is mounted with subset=pid.",
             "Under systemd remove ProcSubset=pid.",
         ),
         "pressure" => (
@@ -119,6 +129,15 @@ fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
             "Since Linux 5.10 energy is for root only (CVE-2020-8694).",
             "Give the process CAP_DAC_READ_SEARCH (systemd: AmbientCapabilities=CAP_DAC_READ_SEARCH), or run it as root \
              without any other capability.",
+        ),
+        ("interrupts", _) => (
+            "Container runtimes lay an empty file over /proc/interrupts.",
+            "Mount the host's /proc at /host/proc, read-only, and add --path.procfs=/host/proc.",
+        ),
+        ("tasks", _) => (
+            "Processes of other users are hidden: procfs is mounted with hidepid, or this is another PID namespace.",
+            "Add the user to the group of procfs's gid=, set ProtectProc=default under systemd, or share the host's PID \
+             namespace with the container.",
         ),
         (_, false) => (
             "The file is not readable for this user.",

@@ -8,9 +8,10 @@ use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser,
     ValueEnum,
 };
+use toolkit::flags::{directory, refuse_misplaced};
 
 use crate::collector::Entry;
-use crate::collectors::COLLECTORS;
+use crate::collectors::{COLLECTORS, Flags};
 use crate::root::Paths;
 
 /// Publishes idle states, frequency, energy, scheduling and the settings behind them for Prometheus.
@@ -61,16 +62,26 @@ pub enum DoctorFormat {
     Json,
 }
 
-/// `--path.*`, `--node.name` and `--collector.timeout`.
+/// `--path.*`, `--node.name`, `--collector.timeout` and the flags of single collectors.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Host")]
 pub struct Kernel {
     /// Where procfs is mounted.
-    #[arg(long = "path.procfs", value_name = "DIR", default_value = "/proc")]
+    #[arg(
+        long = "path.procfs",
+        value_name = "DIR",
+        default_value = "/proc",
+        value_parser = ValueParser::new(directory)
+    )]
     pub procfs: PathBuf,
 
     /// Where sysfs is mounted.
-    #[arg(long = "path.sysfs", value_name = "DIR", default_value = "/sys")]
+    #[arg(
+        long = "path.sysfs",
+        value_name = "DIR",
+        default_value = "/sys",
+        value_parser = ValueParser::new(directory)
+    )]
     pub sysfs: PathBuf,
 
     /// Name of this host in dashboards and rules; the default is its host name.
@@ -85,6 +96,10 @@ pub struct Kernel {
         value_parser = ValueParser::new(seconds)
     )]
     pub timeout: Duration,
+
+    /// What single collectors are told.
+    #[command(flatten)]
+    pub collectors: Flags,
 }
 
 impl Kernel {
@@ -113,8 +128,11 @@ pub struct Options {
 
 /// Reads the command line of this process; on `--help` or a mistake the process ends.
 pub fn parse() -> Options {
-    let matches = command().get_matches();
-    match Cli::from_arg_matches(&matches) {
+    let mut command = command();
+    let matches = command.get_matches_mut();
+    let cli =
+        refuse_misplaced(&mut command, &matches).and_then(|()| Cli::from_arg_matches(&matches));
+    match cli {
         Ok(cli) => options(cli, &matches),
         Err(error) => error.exit(),
     }
@@ -160,9 +178,11 @@ pub fn with_collectors(command: Command) -> Command {
             "{} [cost class {:?}, default {default}]",
             info.about, info.cost
         );
-        command
-            .arg(switch(&on, &off).help(help))
-            .arg(switch(&off, &on).hide(true))
+        let mut switch_on = switch(&on, &off).help(help);
+        if let Some(group) = entry.asked_by {
+            switch_on = switch_on.requires(group);
+        }
+        command.arg(switch_on).arg(switch(&off, &on).hide(true))
     })
 }
 
@@ -173,7 +193,10 @@ pub fn enabled(matches: &ArgMatches) -> Vec<&'static Entry> {
             matches.get_flag(&on_flag(entry)),
             matches.get_flag(&off_flag(entry)),
         );
-        on || (entry.info.default_on && !off)
+        let asked_for = entry
+            .asked_by
+            .is_some_and(|group| matches.contains_id(group));
+        on || ((entry.info.default_on || asked_for) && !off)
     };
     COLLECTORS.iter().filter(is_on).collect()
 }
@@ -219,6 +242,29 @@ mod tests {
         assert!(!names(&["--no-collector.rapl"]).contains(&"rapl"));
         assert!(names(&["--no-collector.rapl", "--collector.rapl"]).contains(&"rapl"));
         assert!(!names(&["--collector.rapl", "--no-collector.rapl"]).contains(&"rapl"));
+    }
+
+    #[test]
+    fn what_a_collector_is_told_switches_it_on_and_without_it_there_is_nothing_to_read() {
+        let preset = "--collector.tasks.preset=postgres";
+        let group = "--collector.tasks.group=web:comm=nginx";
+        assert!(!names(&[]).contains(&"tasks"));
+        for flags in [
+            &[preset][..],
+            &[group],
+            &[group, preset, "--collector.tasks"],
+        ] {
+            assert!(names(flags).contains(&"tasks"), "{flags:?}");
+        }
+        assert!(!names(&[preset, "--no-collector.tasks"]).contains(&"tasks"));
+        let alone = ["wakelag-exporter", "--collector.tasks"];
+        let refused = with_collectors(Cli::command()).try_get_matches_from(alone);
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("--collector.tasks.group")
+        );
     }
 
     #[test]

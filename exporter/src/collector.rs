@@ -2,6 +2,7 @@
 
 use toolkit::metric::{Desc, Sink};
 
+use crate::collectors::Flags;
 use crate::root::{Error, Root, absent};
 
 use nix::errno::Errno;
@@ -40,7 +41,7 @@ pub struct Info {
 ///
 /// `read` cannot emit, and `emit` can neither read nor fail. State is allowed only where the kernel forces it: a
 /// counter that wraps, a file worth keeping open.
-pub trait Collector: Default + Send + 'static {
+pub trait Collector: Send + 'static {
     /// Plain data, with units in the names of the fields.
     type Reading;
     /// Name, cost and metrics.
@@ -54,6 +55,15 @@ pub trait Collector: Default + Send + 'static {
 
     /// Publishes a reading.
     fn emit(&mut self, reading: Self::Reading, out: &mut Sink);
+}
+
+/// A collector with flags of its own beside `--collector.X`.
+pub trait Configured: Collector {
+    /// The group of flags (clap's) that ask for the collector: one of them switches it on, and `--collector.X` needs one.
+    const ASKED_BY: &'static str;
+
+    /// A collector as the flags say, without any state.
+    fn new(flags: &Flags) -> Self;
 }
 
 /// A collector with its reading hidden, so that all of them fit in one list.
@@ -78,16 +88,28 @@ impl<C: Collector> Run for C {
 pub struct Entry {
     /// Name, cost and metrics.
     pub info: &'static Info,
+    /// The group of flags that ask for it, if it has any.
+    pub asked_by: Option<&'static str>,
     /// Makes a fresh collector, without any state.
-    pub make: fn() -> Box<dyn Run>,
+    pub make: fn(&Flags) -> Box<dyn Run>,
 }
 
 impl Entry {
-    /// The entry of collector `C`.
-    pub const fn of<C: Collector>() -> Self {
+    /// The entry of collector `C`, which has nothing to be told.
+    pub const fn of<C: Collector + Default>() -> Self {
         Entry {
             info: C::INFO,
-            make: || Box::new(C::default()),
+            asked_by: None,
+            make: |_| Box::new(C::default()),
+        }
+    }
+
+    /// The entry of collector `C`, which flags configure.
+    pub const fn configured<C: Configured>() -> Self {
+        Entry {
+            info: C::INFO,
+            asked_by: Some(C::ASKED_BY),
+            make: |flags| Box::new(C::new(flags)),
         }
     }
 }
@@ -225,64 +247,4 @@ fn errno_name(errno: Errno) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::parse::ParseError;
-
-    fn read(errno: Errno) -> Error {
-        Error::Read {
-            path: "/sys/x".into(),
-            errno,
-        }
-    }
-
-    #[test]
-    fn an_interface_that_is_not_there_is_absent_and_no_error() {
-        let outcome = Outcome::judge(Err(read(Errno::ENOENT)), vec![]);
-        assert_eq!(outcome.state, State::Absent);
-        assert!(outcome.errors.is_empty());
-    }
-
-    #[test]
-    fn an_interface_that_went_away_while_it_was_read_is_absent_and_not_well() {
-        let outcome = Outcome::judge(Err(read(Errno::ENOENT)), vec![read(Errno::ENODEV)]);
-        assert_eq!(outcome.state, State::Absent);
-        assert_eq!(outcome.errors, ["ENODEV"]);
-        let unsure = Outcome::judge(Err(read(Errno::ENOENT)), vec![read(Errno::EACCES)]);
-        assert_eq!(unsure.state, State::Denied);
-    }
-
-    #[test]
-    fn a_run_that_published_nothing_is_never_well() {
-        for errno in [Errno::EBUSY, Errno::EIO, Errno::EISDIR] {
-            let outcome = Outcome::judge(Err(read(errno)), vec![]);
-            assert_eq!(outcome.state, State::Failed, "{errno}");
-        }
-    }
-
-    #[test]
-    fn a_denied_file_makes_the_whole_denied_and_is_named() {
-        let outcome = Outcome::judge(Ok(()), vec![read(Errno::EACCES), read(Errno::EACCES)]);
-        assert_eq!(outcome.state, State::Denied);
-        assert_eq!(outcome.reason, "/sys/x: Permission denied (and 1 more)");
-        assert_eq!(outcome.errors, ["EACCES", "EACCES"]);
-    }
-
-    #[test]
-    fn a_file_that_went_with_its_cpu_is_counted_and_all_is_well() {
-        let outcome = Outcome::judge(Ok(()), vec![read(Errno::EBUSY)]);
-        assert_eq!(outcome.state, State::Ok);
-        assert_eq!(outcome.errors, ["EBUSY"]);
-    }
-
-    #[test]
-    fn a_file_that_is_not_understood_is_a_failure() {
-        let error = Error::Parse {
-            path: "/sys/x".into(),
-            source: ParseError::new(3, "bad"),
-        };
-        let outcome = Outcome::judge(Ok(()), vec![read(Errno::EACCES), error]);
-        assert_eq!(outcome.state, State::Failed);
-        assert_eq!(outcome.reason, "/sys/x:3: bad (and 1 more)");
-    }
-}
+mod tests;

@@ -2,13 +2,26 @@
 
 pub mod cpufreq;
 pub mod cpuidle;
+pub mod interrupts;
 pub mod pressure;
 pub mod rapl;
 pub mod schedstat;
 pub mod settings;
+pub mod softirqs;
 pub mod stat;
+pub mod tasks;
+pub mod throttle;
 
 use crate::collector::Entry;
+
+/// What the flags of single collectors say.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[group(skip)]
+pub struct Flags {
+    /// `--collector.tasks.*`.
+    #[command(flatten)]
+    pub tasks: tasks::Flags,
+}
 
 /// Every collector, in the order they run: settings first, so that what follows was read under the profile it is
 /// published with.
@@ -17,7 +30,11 @@ pub static COLLECTORS: &[Entry] = &[
     Entry::of::<rapl::Rapl>(),
     Entry::of::<cpuidle::Cpuidle>(),
     Entry::of::<cpufreq::Cpufreq>(),
+    Entry::of::<throttle::Throttle>(),
     Entry::of::<schedstat::Schedstat>(),
     Entry::of::<stat::Stat>(),
+    Entry::of::<softirqs::Softirqs>(),
+    Entry::of::<interrupts::Interrupts>(),
     Entry::of::<pressure::Pressure>(),
+    Entry::configured::<tasks::Tasks>(),
 ];

@@ -15,6 +15,8 @@ pub mod root;
 pub mod scrape;
 pub mod settings;
 pub mod site;
+pub mod table;
+pub mod wide;
 
 use toolkit::metric::Desc;
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use exporter::args::{self, DoctorFormat, Options};
 use exporter::doctor;
-use exporter::node::Node;
 use exporter::site::Exporter;
 use toolkit::{sandbox, web};
 
@@ -26,10 +25,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let paths = options.kernel.paths();
-    let node = Node::read(&paths, options.kernel.node_name.clone());
-    let (collectors, timeout) = (&options.collectors, options.kernel.timeout);
-    let exporter = Exporter::new(&paths, node, collectors, timeout);
+    let exporter = Exporter::new(&options.kernel, &options.collectors);
     runtime.block_on(async {
         match options.doctor {
             Some(format) => report(&exporter, format).await,

@@ -113,13 +113,34 @@ impl Root {
         Kept::new(self.paths.sysfs.join(relative), Length::Page)
     }
 
+    /// A file elsewhere, by its full path: a pid file.
+    pub fn file(&self, path: &Path) -> Kept {
+        Kept::new(path.to_owned(), Length::Any)
+    }
+
     /// Reads `file` as it is now and parses it.
+    ///
     /// # Errors
     /// The file cannot be read, or the parser refuses its text.
     pub fn parse<T>(
         &self,
         file: &mut Kept,
         parser: impl FnOnce(&str) -> Result<T, ParseError>,
+    ) -> Result<T, Error> {
+        self.parse_bytes(file, |bytes| {
+            let text = std::str::from_utf8(bytes).map_err(|_| ParseError::new(1, "not text"));
+            text.and_then(parser)
+        })
+    }
+
+    /// The same for a file that holds what a program calls itself, which need not be text.
+    ///
+    /// # Errors
+    /// As [`Root::parse`].
+    pub fn parse_bytes<T>(
+        &self,
+        file: &mut Kept,
+        parser: impl FnOnce(&[u8]) -> Result<T, ParseError>,
     ) -> Result<T, Error> {
         self.watch.set(&file.path);
         let mut buffer = self.buffer.borrow_mut();
@@ -129,10 +150,7 @@ impl Root {
         if file.was_replaced() {
             self.replaced.set(true);
         }
-        let parsed = std::str::from_utf8(&buffer[..length])
-            .map_err(|_| ParseError::new(1, "not text"))
-            .and_then(parser);
-        parsed.map_err(|source| Error::Parse {
+        parser(&buffer[..length]).map_err(|source| Error::Parse {
             path: file.path.to_path_buf(),
             source,
         })
@@ -148,24 +166,6 @@ impl Root {
         parser: impl FnOnce(&str) -> Result<T, ParseError>,
     ) -> Result<T, Error> {
         self.parse(&mut file.once(), parser)
-    }
-
-    /// The names in the directory `relative` of sysfs, sorted.
-    ///
-    /// # Errors
-    /// The directory cannot be read.
-    pub fn names(&self, relative: &str) -> Result<Vec<String>, Error> {
-        let path: Arc<Path> = self.paths.sysfs.join(relative).into();
-        self.watch.set(&path);
-        let read = || -> io::Result<Vec<String>> {
-            let mut names = Vec::new();
-            for entry in std::fs::read_dir(&path)? {
-                names.extend(entry?.file_name().into_string());
-            }
-            names.sort_unstable();
-            Ok(names)
-        };
-        read().map_err(|error| Error::read(&path, &error))
     }
 
     /// Goes on without a value: an error costs its own series and is kept for the collector's outcome.
@@ -203,6 +203,14 @@ impl Root {
         }
     }
 
+    /// The error of `relative` of procfs being hidden, for what can be told without asking.
+    pub fn hidden(&self, relative: &str) -> Error {
+        Error::Read {
+            path: self.paths.procfs.join(relative),
+            errno: Errno::EACCES,
+        }
+    }
+
     /// The errors gone on from since the last call.
     pub fn take_tolerated(&self) -> Vec<Error> {
         self.tolerated.take()
@@ -218,88 +226,4 @@ pub fn absent(errno: Errno) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::parse;
-
-    fn root(dir: &Path) -> Root {
-        Root::new(Paths::new(dir.join("proc"), dir.join("sys")))
-    }
-
-    fn tree() -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("sys")).unwrap();
-        std::fs::create_dir_all(dir.path().join("proc")).unwrap();
-        dir
-    }
-
-    #[test]
-    fn a_kept_file_is_read_again_without_being_opened_again() {
-        let dir = tree();
-        let path = dir.path().join("sys/usage");
-        std::fs::write(&path, "1\n").unwrap();
-        let root = root(dir.path());
-        let mut file = root.sys("usage");
-        assert_eq!(root.parse(&mut file, parse::number), Ok(1));
-        std::fs::write(&path, "2\n").unwrap();
-        assert_eq!(root.parse(&mut file, parse::number), Ok(2));
-        assert_eq!(root.paths.open_files(), 1);
-        drop(file);
-        assert_eq!(root.paths.open_files(), 0);
-    }
-
-    #[test]
-    fn a_file_longer_than_the_buffer_is_read_whole() {
-        let dir = tree();
-        let long = "cpu0 1 2 3\n".repeat(2000);
-        std::fs::write(dir.path().join("proc/stat"), &long).unwrap();
-        std::fs::write(dir.path().join("sys/long"), &long).unwrap();
-        let root = root(dir.path());
-        for mut file in [root.proc("stat"), root.sys("long")] {
-            let read = root.parse(&mut file, |text| Ok(text.len()));
-            assert_eq!(read, Ok(long.len()));
-        }
-    }
-
-    #[test]
-    fn errors_name_the_file_and_what_is_wrong() {
-        let dir = tree();
-        std::fs::write(dir.path().join("sys/usage"), "many\n").unwrap();
-        let root = root(dir.path());
-        let missing = root
-            .parse(&mut root.sys("none"), parse::number)
-            .unwrap_err();
-        assert_eq!(missing.errno(), Some(Errno::ENOENT));
-        assert!(
-            missing
-                .to_string()
-                .ends_with("sys/none: No such file or directory")
-        );
-        let bad = root
-            .parse(&mut root.sys("usage"), parse::number)
-            .unwrap_err();
-        assert!(
-            bad.to_string()
-                .contains("sys/usage:1: \"many\" is not a number"),
-            "{bad}"
-        );
-    }
-
-    #[test]
-    fn what_is_optional_may_be_absent_but_not_broken() {
-        let dir = tree();
-        std::fs::write(dir.path().join("sys/bad"), "x\n").unwrap();
-        let root = root(dir.path());
-        assert_eq!(
-            root.optional(root.parse_once(root.sys("none"), parse::number)),
-            None
-        );
-        assert!(root.take_tolerated().is_empty());
-        assert_eq!(
-            root.optional(root.parse_once(root.sys("bad"), parse::number)),
-            None
-        );
-        assert_eq!(root.take_tolerated().len(), 1);
-        assert!(root.take_tolerated().is_empty());
-    }
-}
+mod tests;

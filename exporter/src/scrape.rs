@@ -21,6 +21,7 @@ use self::job::{Job, Request};
 pub use self::slot::{METRICS, Standing};
 use self::slot::{Runner, Slot};
 use crate::collector::{Collector as _, Entry, Outcome};
+use crate::collectors::Flags;
 use crate::collectors::settings::Settings;
 use crate::ledger::Ledger;
 use crate::root::Paths;
@@ -73,11 +74,16 @@ struct Inner {
 }
 
 impl Scraper {
-    /// A loop over `entries`, which gives each collector `deadline` before it goes on without it.
-    pub fn new(paths: &Paths, entries: &[&'static Entry], deadline: Duration) -> Self {
+    /// A loop over `entries`, made as `flags` say, which gives each collector `deadline` before it goes on without it.
+    pub fn new(
+        paths: &Paths,
+        entries: &[&'static Entry],
+        flags: &Flags,
+        deadline: Duration,
+    ) -> Self {
         let slots = entries
             .iter()
-            .map(|entry| Slot::new(entry, paths))
+            .map(|entry| Slot::new(entry, paths, flags))
             .collect();
         Scraper {
             shared: Arc::new(Shared {
@@ -218,7 +224,7 @@ impl Inner {
 
     fn next_of_job(&mut self) -> Option<(usize, Runner)> {
         let job = self.job.as_mut()?;
-        while let Some(index) = job.todo.pop_front() {
+        while let Some(index) = job.remaining.pop_front() {
             match self.slots[index].take() {
                 Some(runner) => {
                     job.running = Some((index, Instant::now()));

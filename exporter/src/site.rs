@@ -9,10 +9,10 @@ use toolkit::metric::{Sink, merge};
 use toolkit::web::{Query, Refusal, Site};
 
 use crate::advice::Host;
+use crate::args::Kernel;
 use crate::collector::Entry;
 use crate::node::Node;
 use crate::page;
-use crate::root::Paths;
 use crate::scrape::{Families, NoReader, Scraper, Selection, Standing};
 
 /// RAPL counters wrap, and a change of settings should be dated: with nobody scraping for this long the exporter looks
@@ -31,11 +31,12 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// An exporter of `entries` over the kernel files under `paths`.
-    pub fn new(paths: &Paths, node: Node, entries: &[&'static Entry], timeout: Duration) -> Self {
+    /// An exporter of `entries` on the host that `kernel` says.
+    pub fn new(kernel: &Kernel, entries: &[&'static Entry]) -> Self {
+        let paths = kernel.paths();
         Exporter {
-            node,
-            scraper: Scraper::new(paths, entries, timeout),
+            node: Node::read(&paths, kernel.node_name.clone()),
+            scraper: Scraper::new(&paths, entries, &kernel.collectors, kernel.timeout),
             names: entries.iter().map(|entry| entry.info.name).collect(),
             last_scrape: Mutex::new(Instant::now()),
         }

@@ -76,14 +76,12 @@ async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
 
 /// The exporter in process: all its collectors where it is to be served, otherwise what the profile is made of.
 fn exporter(options: &Options) -> Exporter {
-    let paths = options.kernel.paths();
-    let node = Node::read(&paths, options.kernel.node_name.clone());
     let only_settings = || {
         let all = exporter::collectors::COLLECTORS.iter();
         all.filter(|entry| entry.info.name == "settings").collect()
     };
     let entries: Vec<_> = options.collectors.clone().unwrap_or_else(only_settings);
-    Exporter::new(&paths, node, &entries, options.kernel.timeout)
+    Exporter::new(&options.kernel, &entries)
 }
 
 /// Targets on this host are on the node that `--node.name` says.

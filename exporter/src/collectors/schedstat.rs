@@ -10,19 +10,20 @@
 //! left out while it is 0. The kernel's counts are 32 bits wide and are widened here.
 
 mod domains;
+pub mod file;
 pub mod parse;
-mod wide;
 
 use std::collections::BTreeMap;
 
 use toolkit::metric::{Metric, Sink};
 
 use self::domains::Domains;
-use self::parse::{Cpu, schedstat};
-use self::wide::Wide;
+use self::file::Cpu;
+use self::parse::schedstat;
 use crate::collector::{Collector, Cost, Info};
 use crate::parse::switch;
 use crate::root::{Error, Kept, Root};
+use crate::wide::Wide;
 
 static RUNNING: Metric<1> = Metric::counter(
     "wakelag_schedstat_running_seconds_total",
@@ -88,7 +89,7 @@ pub struct Schedstat {
 /// The scheduler's counters, and whether all of them count.
 #[derive(Debug)]
 pub struct Reading {
-    schedstat: parse::Schedstat,
+    schedstat: file::Schedstat,
     enabled: Option<bool>,
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use toolkit::metric::{Desc, Metric, Sink};
 
 use crate::collector::{Entry, Info, Outcome, Run, State};
+use crate::collectors::Flags;
 use crate::root::{Paths, Root, Watch};
 
 static DURATION: Metric<1> = Metric::gauge(
@@ -51,6 +52,7 @@ pub struct Standing {
 pub(super) struct Slot {
     entry: &'static Entry,
     paths: Paths,
+    flags: Flags,
     watch: Watch,
     /// Away while a reader runs it.
     runner: Option<Runner>,
@@ -60,10 +62,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(entry: &'static Entry, paths: &Paths) -> Self {
+    pub(super) fn new(entry: &'static Entry, paths: &Paths, flags: &Flags) -> Self {
         let mut slot = Slot {
             entry,
             paths: paths.clone(),
+            flags: flags.clone(),
             watch: Watch::default(),
             runner: None,
             outcome: None,
@@ -93,7 +96,7 @@ impl Slot {
     /// Takes a collector back after its run; without one (it panicked) a fresh one takes its place.
     pub(super) fn put_back(&mut self, runner: Option<Runner>) {
         let runner = runner.unwrap_or_else(|| Runner {
-            collector: (self.entry.make)(),
+            collector: (self.entry.make)(&self.flags),
             root: Root::new(self.paths.clone()),
         });
         self.watch = runner.root.watch();

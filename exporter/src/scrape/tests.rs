@@ -65,7 +65,7 @@ static STEADY: Entry = Entry::of::<Steady>();
 
 fn scraper(dir: &Path, deadline: Duration) -> Scraper {
     let paths = Paths::new(dir.to_owned(), dir.to_owned());
-    Scraper::new(&paths, &[&MOODY, &STEADY], deadline)
+    Scraper::new(&paths, &[&MOODY, &STEADY], &Flags::default(), deadline)
 }
 
 async fn scrape(scraper: &Scraper) -> Families {

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use clap::{Args as _, Command, FromArgMatches as _};
+use exporter::args::{Kernel, enabled, with_collectors};
 use exporter::collector::{Outcome, State};
-use exporter::collectors::COLLECTORS;
-use exporter::node::Node;
-use exporter::root::Paths;
+use exporter::collectors::Flags;
 use exporter::site::Exporter;
 use prometheus::proto::{Metric, MetricFamily};
 use tests::fixture::Fixture;
@@ -19,13 +19,26 @@ pub fn exporter(machine: &Fixture) -> Exporter {
 
 /// An exporter that gives each collector `timeout`.
 pub fn exporter_with(machine: &Fixture, timeout: Duration) -> Exporter {
-    let paths = Paths::new(machine.procfs(), machine.sysfs());
-    let node = Node::read(&paths, None);
-    let on: Vec<_> = COLLECTORS
-        .iter()
-        .filter(|entry| entry.info.default_on)
-        .collect();
-    Exporter::new(&paths, node, &on, timeout)
+    configured(machine, timeout, &[])
+}
+
+/// An exporter as `flags` say: `--collector.X`, `--collector.X.*`.
+pub fn exporter_of(machine: &Fixture, flags: &[&str]) -> Exporter {
+    configured(machine, Duration::from_secs(10), flags)
+}
+
+fn configured(machine: &Fixture, timeout: Duration, flags: &[&str]) -> Exporter {
+    let command = Flags::augment_args(with_collectors(Command::new("exporter")));
+    let line = ["exporter"].iter().chain(flags);
+    let matches = command.try_get_matches_from(line).unwrap();
+    let kernel = Kernel {
+        procfs: machine.procfs(),
+        sysfs: machine.sysfs(),
+        node_name: None,
+        timeout,
+        collectors: Flags::from_arg_matches(&matches).unwrap(),
+    };
+    Exporter::new(&kernel, &enabled(&matches))
 }
 
 /// One scrape of everything.

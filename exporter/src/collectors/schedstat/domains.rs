@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use toolkit::metric::{Metric, Sink};
 
-use super::parse::{Balance, Cpu, Domain};
-use super::wide::Wide;
+use super::file::{Balance, Cpu, Domain};
+use crate::wide::Wide;
 
 pub(super) static BALANCES: Metric<3> = Metric::counter(
     "wakelag_sched_domain_balances_total",

@@ -2,7 +2,7 @@
 
 /// What has been counted, across wraps and resets.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wide {
+pub struct Wide {
     last: u64,
     total: u64,
 }
@@ -14,7 +14,7 @@ impl Wide {
     ///
     /// A counter that went back has wrapped if it was in the last quarter of its range and is in the first one now.
     /// Otherwise it began anew: scheduling domains are built again when CPUs come and go, with counters of 0.
-    pub(super) fn advance(&mut self, now: u64) -> u64 {
+    pub fn advance(&mut self, now: u64) -> u64 {
         let counted = match now.checked_sub(self.last) {
             Some(counted) => counted,
             None if self.last < WRAP && self.last >= WRAP / 4 * 3 && now < WRAP / 4 => {
@@ -27,8 +27,16 @@ impl Wide {
         self.total
     }
 
+    /// A counter that stands at `now` with nothing counted yet.
+    pub fn starting_at(now: u64) -> Self {
+        Wide {
+            last: now,
+            total: 0,
+        }
+    }
+
     /// What has been counted so far.
-    pub(super) fn total(self) -> u64 {
+    pub fn total(self) -> u64 {
         self.total
     }
 }
