@@ -41,6 +41,7 @@ fn measure(cpus: usize) {
     let kernel = Kernel {
         procfs: machine.procfs(),
         sysfs: machine.sysfs(),
+        devfs: machine.devfs(),
         node_name: None,
         timeout: Duration::from_secs(60),
         collectors: Flags::default(),

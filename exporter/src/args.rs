@@ -70,6 +70,10 @@ pub struct Kernel {
     #[arg(long = "path.sysfs", value_name = "DIR", default_value = "/sys")]
     pub sysfs: PathBuf,
 
+    /// Where device files are; of them only cpu_dma_latency is read, as far as this user may.
+    #[arg(long = "path.devfs", value_name = "DIR", default_value = "/dev")]
+    pub devfs: PathBuf,
+
     /// Name of this host in dashboards and rules; the default is its host name.
     #[arg(long = "node.name", value_name = "NAME")]
     pub node_name: Option<String>,
@@ -91,7 +95,7 @@ pub struct Kernel {
 impl Kernel {
     /// The roots, as the flags say.
     pub fn paths(&self) -> Paths {
-        Paths::new(self.procfs.clone(), self.sysfs.clone())
+        Paths::new(self.procfs.clone(), self.sysfs.clone(), self.devfs.clone())
     }
 }
 

@@ -146,7 +146,7 @@ impl State {
 pub struct Outcome {
     /// The one word.
     pub state: State,
-    /// The sentence, empty where all is well.
+    /// The sentence. Where all is well it says what was forgone for lack of rights, if anything.
     pub reason: String,
     /// Label values for the error counter, one an error.
     pub errors: Vec<&'static str>,
@@ -180,6 +180,17 @@ impl Outcome {
                 .map(|(_, error)| reason_of(error))
                 .collect(),
         }
+    }
+
+    /// Adds what was forgone for lack of rights. The sentence of something worse stands before it.
+    pub fn without(mut self, forgone: &[Error]) -> Self {
+        if let ([first, more @ ..], true) = (forgone, self.reason.is_empty()) {
+            self.reason = match more.len() {
+                0 => format!("without {first}"),
+                more => format!("without {first} (and {more} more)"),
+            };
+        }
+        self
     }
 
     /// A run that panicked: a defect of ours, which costs this collector's series and nothing else.

@@ -9,6 +9,7 @@
 //! The kernel credits time when a CPU wakes up, so a CPU asleep for a minute shows no progress and then a jump of a
 //! minute. What is published never advances faster than the clock: the surplus is carried over to the next scrapes.
 
+mod layout;
 mod pace;
 
 use std::sync::Arc;
@@ -16,11 +17,12 @@ use std::time::Instant;
 
 use toolkit::metric::{Metric, Sink};
 
+use self::layout::{Counts, Cpu, CpuFiles, Layout, State};
 use self::pace::Pace;
 use crate::collector::{Collector, Cost, Info};
 use crate::cpus;
 use crate::parse;
-use crate::root::{Dir, Error, Kept, Root, absent};
+use crate::root::{Error, Kept, Root, absent};
 
 static INFO: Metric<2> = Metric::gauge(
     "wakelag_cpuidle_info",
@@ -75,57 +77,12 @@ pub struct Cpuidle {
     stale: bool,
 }
 
-/// What stays the same while CPUs and driver do.
-#[derive(Debug, Default)]
-struct Layout {
-    online: Vec<u32>,
-    driver: Option<String>,
-    cpus: Vec<Cpu>,
-}
-
-#[derive(Debug)]
-struct Cpu {
-    number: u32,
-    label: String,
-    states: Vec<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    label: String,
-    idle: cpus::IdleState,
-}
-
-#[derive(Debug)]
-struct CpuFiles {
-    pace: Pace,
-    states: Vec<StateFiles>,
-}
-
-#[derive(Debug)]
-struct StateFiles {
-    time: Option<Kept>,
-    usage: Option<Kept>,
-    above: Option<Kept>,
-    below: Option<Kept>,
-    rejected: Option<Kept>,
-}
-
 /// The counters of all CPUs.
 #[derive(Debug)]
 pub struct Reading {
     governor: String,
     layout: Arc<Layout>,
     counts: Vec<Vec<Counts>>,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    time_us: Option<f64>,
-    usage: Option<u64>,
-    above: Option<u64>,
-    below: Option<u64>,
-    rejected: Option<u64>,
 }
 
 impl Collector for Cpuidle {
@@ -264,53 +221,5 @@ impl Cpuidle {
             driver,
             cpus,
         });
-    }
-}
-
-impl Cpu {
-    fn has(&self, number: u32, states: &[cpus::IdleState]) -> bool {
-        self.number == number && self.states.iter().map(|state| &state.idle).eq(states)
-    }
-}
-
-impl CpuFiles {
-    fn new(root: &Root, states: &[Dir]) -> Self {
-        let states = states.iter().map(|dir| StateFiles {
-            time: dir.file(root, "time"),
-            usage: dir.file(root, "usage"),
-            above: dir.file(root, "above"),
-            below: dir.file(root, "below"),
-            rejected: dir.file(root, "rejected"),
-        });
-        CpuFiles {
-            states: states.collect(),
-            pace: Pace::default(),
-        }
-    }
-
-    fn read(&mut self, root: &Root, now: Instant, stale: &mut bool) -> Vec<Counts> {
-        let mut read = |file: &mut Option<Kept>| {
-            let count = root.parse(file.as_mut()?, parse::number);
-            let gone = |error: &Error| error.errno().is_some_and(absent);
-            *stale |= count.as_ref().is_err_and(gone);
-            root.tolerate(count)
-        };
-        let mut times_us = Vec::with_capacity(self.states.len());
-        let mut counts = Vec::with_capacity(self.states.len());
-        for state in &mut self.states {
-            times_us.push(read(&mut state.time));
-            counts.push(Counts {
-                time_us: None,
-                usage: read(&mut state.usage),
-                above: read(&mut state.above),
-                below: read(&mut state.below),
-                rejected: read(&mut state.rejected),
-            });
-        }
-        let paced = self.pace.advance(now, &times_us);
-        for (counts, time_us) in counts.iter_mut().zip(paced) {
-            counts.time_us = time_us;
-        }
-        counts
     }
 }

@@ -133,6 +133,7 @@ fn arguments(machine: &Fixture) -> Vec<String> {
     vec![
         format!("--path.procfs={}", path(&machine.procfs())),
         format!("--path.sysfs={}", path(&machine.sysfs())),
+        format!("--path.devfs={}", path(&machine.devfs())),
         "--web.listen-address=127.0.0.1:0".to_owned(),
     ]
 }

@@ -34,6 +34,7 @@ fn configured(machine: &Fixture, timeout: Duration, flags: &[&str]) -> Exporter 
     let kernel = Kernel {
         procfs: machine.procfs(),
         sysfs: machine.sysfs(),
+        devfs: machine.devfs(),
         node_name: None,
         timeout,
         collectors: Flags::from_arg_matches(&matches).unwrap(),
