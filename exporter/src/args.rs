@@ -8,6 +8,7 @@ use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser,
     ValueEnum,
 };
+use toolkit::flags::{directory, refuse_misplaced};
 
 use crate::collector::Entry;
 use crate::collectors::{COLLECTORS, Flags};
@@ -63,11 +64,21 @@ pub enum DoctorFormat {
 #[command(next_help_heading = "Host")]
 pub struct Kernel {
     /// Where procfs is mounted.
-    #[arg(long = "path.procfs", value_name = "DIR", default_value = "/proc")]
+    #[arg(
+        long = "path.procfs",
+        value_name = "DIR",
+        default_value = "/proc",
+        value_parser = ValueParser::new(directory)
+    )]
     pub procfs: PathBuf,
 
     /// Where sysfs is mounted.
-    #[arg(long = "path.sysfs", value_name = "DIR", default_value = "/sys")]
+    #[arg(
+        long = "path.sysfs",
+        value_name = "DIR",
+        default_value = "/sys",
+        value_parser = ValueParser::new(directory)
+    )]
     pub sysfs: PathBuf,
 
     /// Where device files are; of them only cpu_dma_latency is read, as far as this user may.
@@ -116,8 +127,11 @@ pub struct Options {
 
 /// Reads the command line of this process; on `--help` or a mistake the process ends.
 pub fn parse() -> Options {
-    let matches = command().get_matches();
-    match Cli::from_arg_matches(&matches) {
+    let mut command = command();
+    let matches = command.get_matches_mut();
+    let cli =
+        refuse_misplaced(&mut command, &matches).and_then(|()| Cli::from_arg_matches(&matches));
+    match cli {
         Ok(cli) => options(cli, &matches),
         Err(error) => error.exit(),
     }

@@ -224,7 +224,7 @@ impl Inner {
 
     fn next_of_job(&mut self) -> Option<(usize, Runner)> {
         let job = self.job.as_mut()?;
-        while let Some(index) = job.todo.pop_front() {
+        while let Some(index) = job.remaining.pop_front() {
             match self.slots[index].take() {
                 Some(runner) => {
                     job.running = Some((index, Instant::now()));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use exporter::args::{Kernel, with_collectors};
 use exporter::collector::Entry;
-use toolkit::flags::{Log, Web};
+use toolkit::flags::{Log, Web, refuse_misplaced};
 
 /// Time real database queries and say under which CPU power settings each ran.
 #[derive(Debug, Parser)]
@@ -72,8 +72,11 @@ pub struct CommandLine {
 
 /// Reads the command line of this process; on `--help` or a mistake the process ends.
 pub fn parse() -> CommandLine {
-    let matches = command().get_matches();
-    match Args::from_arg_matches(&matches) {
+    let mut command = command();
+    let matches = command.get_matches_mut();
+    let args =
+        refuse_misplaced(&mut command, &matches).and_then(|()| Args::from_arg_matches(&matches));
+    match args {
         Ok(args) => CommandLine {
             args,
             collectors: match matches.subcommand() {

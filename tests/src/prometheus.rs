@@ -39,6 +39,14 @@ impl Prometheus {
     /// # Panics
     /// If it is not installed or refuses the configuration.
     pub fn start(configuration: &str) -> Prometheus {
+        Self::with_flags(configuration, &[])
+    }
+
+    /// [`Prometheus::start`] with further `flags`.
+    ///
+    /// # Panics
+    /// If it is not installed or refuses the configuration or the flags.
+    pub fn with_flags(configuration: &str, flags: &[&str]) -> Prometheus {
         let data = TempDir::with_prefix("wakelag-prometheus-")
             .unwrap_or_else(|error| panic!("a directory for Prometheus: {error}"));
         let file = data.path().join("prometheus.yaml");
@@ -55,7 +63,8 @@ impl Prometheus {
             .arg(format!(
                 "--web.listen-address={}",
                 url.trim_start_matches("http://")
-            ));
+            ))
+            .args(flags);
         let mut program = Program::spawn("prometheus", command);
         let ready = format!("{url}/-/ready");
         program.wait_for("readiness", |_| http::get(&ready).ok());

@@ -1,13 +1,16 @@
-//! Families of samples as the bytes of a scrape's answer.
+//! Families of samples as the bytes of a scrape's answer, in the format that the client likes best.
 //!
-//! The text format 0.0.4 is what every Prometheus reads and what is sent here, whatever the `Accept` header prefers.
+//! The text format 0.0.4 is what every Prometheus reads; delimited protobuf is what Prometheus asks for where it takes
+//! native histograms, which text cannot carry. OpenMetrics is not offered: it would add `_created` series and exemplars
+//! that nothing here has, and every client that asks for it takes text too.
 
-use std::fmt::Write as _;
+mod text;
 
-use prometheus::proto::{LabelPair, MetricFamily, MetricType};
+use prometheus::proto::MetricFamily;
+use prometheus::{Encoder as _, ProtobufEncoder};
 
-/// The media type of [`text`].
-pub const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub use self::text::text;
+use crate::accept::{self, Range};
 
 /// Why families could not be written down.
 #[derive(Debug, thiserror::Error)]
@@ -18,250 +21,88 @@ pub enum Error {
     /// Nothing of ours.
     #[error("cannot encode the metric {0:?}: it is neither counter, gauge nor histogram")]
     Type(String),
+    /// The client library's encoder of protobuf refuses a family.
+    #[error("cannot encode the metrics: {0}")]
+    Protobuf(#[from] prometheus::Error),
 }
 
-/// The text exposition format 0.0.4, byte for byte as the client library writes it, but without a string made for each
-/// number: a large host has 60 000 of them in a scrape.
-///
-/// # Errors
-/// A family without samples or without a name, or of another type: a defect of its emitter.
-pub fn text(families: &[MetricFamily]) -> Result<String, Error> {
-    let samples: usize = families
-        .iter()
-        .map(|family| family.get_metric().len())
-        .sum();
-    let mut out = String::with_capacity(samples * 96);
-    for family in families {
-        let name = family.name();
-        if name.is_empty() || family.get_metric().is_empty() {
-            return Err(Error::Empty(name.to_owned()));
-        }
-        if !family.help().is_empty() {
-            out.extend(["# HELP ", name, " "]);
-            escape(&mut out, family.help(), false);
-            out.push('\n');
-        }
-        let kind = family.get_field_type();
-        let word = match kind {
-            MetricType::COUNTER => "counter",
-            MetricType::GAUGE => "gauge",
-            MetricType::HISTOGRAM => "histogram",
-            _ => return Err(Error::Type(name.to_owned())),
-        };
-        out.extend(["# TYPE ", name, " ", word, "\n"]);
-        for metric in family.get_metric() {
-            let labels = metric.get_label();
-            match kind {
-                MetricType::COUNTER => sample(
-                    &mut out,
-                    [name, ""],
-                    labels,
-                    None,
-                    metric.get_counter().value(),
-                ),
-                MetricType::GAUGE => sample(
-                    &mut out,
-                    [name, ""],
-                    labels,
-                    None,
-                    metric.get_gauge().value(),
-                ),
-                _ => {
-                    let histogram = metric.get_histogram();
-                    for bucket in histogram.get_bucket() {
-                        let le = Some(bucket.upper_bound());
-                        sample(
-                            &mut out,
-                            [name, "_bucket"],
-                            labels,
-                            le,
-                            bucket.cumulative_count() as f64,
-                        );
-                    }
-                    let count = histogram.get_sample_count() as f64;
-                    let last = histogram.get_bucket().last();
-                    if last.is_none_or(|bucket| bucket.upper_bound() != f64::INFINITY) {
-                        sample(
-                            &mut out,
-                            [name, "_bucket"],
-                            labels,
-                            Some(f64::INFINITY),
-                            count,
-                        );
-                    }
-                    sample(
-                        &mut out,
-                        [name, "_sum"],
-                        labels,
-                        None,
-                        histogram.get_sample_sum(),
-                    );
-                    sample(&mut out, [name, "_count"], labels, None, count);
-                }
+/// How families are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The text exposition format 0.0.4.
+    Text,
+    /// `MetricFamily` messages of `io.prometheus.client`, each with its length in front.
+    Protobuf,
+}
+
+impl Format {
+    /// Every format, the one that is preferred among equals first: whoever has no preference is a person.
+    pub const ALL: [Format; 2] = [Format::Text, Format::Protobuf];
+
+    /// The media type of an answer in this format.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Format::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Format::Protobuf => {
+                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
             }
         }
     }
-    Ok(out)
-}
 
-fn sample(out: &mut String, name: [&str; 2], labels: &[LabelPair], le: Option<f64>, value: f64) {
-    out.extend(name);
-    let mut separator = '{';
-    for label in labels {
-        out.push(separator);
-        out.extend([label.name(), "=\""]);
-        escape(out, label.value(), true);
-        out.push('"');
-        separator = ',';
-    }
-    if let Some(le) = le {
-        out.push(separator);
-        out.push_str("le=\"");
-        match le == f64::INFINITY {
-            true => out.push_str("+Inf"),
-            false => number(out, le),
+    /// The format that a client with this `Accept` header likes best; `None` if it takes none of them. A client that
+    /// says nothing takes anything.
+    pub fn negotiate(accept: Option<&str>) -> Option<Format> {
+        let Some(accept) = accept else {
+            return Some(Format::Text);
+        };
+        let ranges = accept::parse(accept);
+        let mut best = (0.0, None);
+        for format in Format::ALL {
+            let quality = accept::quality(&ranges, |range| format.specificity(range));
+            if quality > best.0 {
+                best = (quality, Some(format));
+            }
         }
-        out.push('"');
-        separator = ',';
+        best.1
     }
-    if separator == ',' {
-        out.push('}');
-    }
-    out.push(' ');
-    number(out, value);
-    out.push('\n');
-}
 
-/// As `Display` prints it; whole numbers, which most are, without looking for their shortest decimals.
-fn number(out: &mut String, value: f64) {
-    let whole = value as i64;
-    let is_whole = whole as f64 == value && whole.unsigned_abs() < 1 << 53;
-    // Writing to a string cannot fail.
-    let _ = match is_whole && (whole != 0 || value.is_sign_positive()) {
-        true => write!(out, "{whole}"),
-        false => write!(out, "{value}"),
-    };
-}
-
-fn escape(out: &mut String, text: &str, quotes: bool) {
-    let special = |byte: u8| byte == b'\\' || byte == b'\n' || (quotes && byte == b'"');
-    if !text.bytes().any(special) {
-        out.push_str(text);
-        return;
-    }
-    for char in text.chars() {
-        match char {
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '"' if quotes => out.push_str("\\\""),
-            other => out.push(other),
+    /// How closely `range` describes this format; `None` if it describes something else.
+    fn specificity(self, range: &Range<'_>) -> Option<u8> {
+        let says = |name, expected| range.parameter(name).is_none_or(|value| value == expected);
+        let (exact, family) = match self {
+            // Any version: whoever reads a later one reads 0.0.4.
+            Format::Text => (range.is("text/plain"), "text/*"),
+            Format::Protobuf => (
+                range.is("application/vnd.google.protobuf")
+                    && says("proto", "io.prometheus.client.MetricFamily")
+                    && says("encoding", "delimited"),
+                "application/*",
+            ),
+        };
+        if exact {
+            Some(2)
+        } else if range.is(family) {
+            Some(1)
+        } else {
+            (range.is("*/*") || range.is("")).then_some(0)
         }
     }
-}
 
-/// Whether a client with this `Accept` header takes the text format. A client that says nothing takes anything.
-pub fn accepts_text(accept: Option<&str>) -> bool {
-    let Some(accept) = accept else { return true };
-    accept.split(',').any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let media = parts.next().unwrap_or_default().to_ascii_lowercase();
-        let refused = parts.any(|p| {
-            let (name, value) = p.split_once('=').unwrap_or((p, ""));
-            name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0)
-        });
-        let media_fits = matches!(media.as_str(), "*/*" | "text/*" | "text/plain" | "");
-        media_fits && !refused
-    })
+    /// Writes `families` down.
+    ///
+    /// # Errors
+    /// A family without samples or without a name: a defect of its emitter.
+    pub fn encode(self, families: &[MetricFamily]) -> Result<Vec<u8>, Error> {
+        match self {
+            Format::Text => Ok(text(families)?.into_bytes()),
+            Format::Protobuf => {
+                let mut bytes = Vec::new();
+                ProtobufEncoder::new().encode(families, &mut bytes)?;
+                Ok(bytes)
+            }
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metric::{Metric, Sink};
-
-    static INFO: Metric<1> = Metric::gauge("test_info", "Says \"who\".", &["name"]);
-
-    #[test]
-    fn text_has_help_type_and_escaped_labels() {
-        let mut sink = Sink::new();
-        sink.put(&INFO, ["a\"b\\c\nd"], 1.0);
-        let text = text(&sink.into_families()).unwrap();
-        assert_eq!(
-            text,
-            "# HELP test_info Says \"who\".\n# TYPE test_info gauge\ntest_info{name=\"a\\\"b\\\\c\\nd\"} 1\n"
-        );
-    }
-
-    /// The client library's encoder is slow and right.
-    #[test]
-    fn text_is_what_the_client_library_writes() {
-        static SECONDS: Metric<2> =
-            Metric::histogram("test_seconds", "A \\ and\na line.", &["a", "b"]);
-        static NONE: Metric<0> = Metric::gauge("test_none", "None.", &[]);
-        let mut sink = Sink::new();
-        let values = [
-            0.0,
-            -0.0,
-            1.0,
-            -1.0,
-            0.1,
-            1e-7,
-            1e15,
-            1e16,
-            1e300,
-            9007199254740991.0,
-            9007199254740992.0,
-            1.5e9,
-            18446744073709551615.0,
-            1796076172.4586492,
-            f64::MIN_POSITIVE,
-            f64::MAX,
-            f64::MIN,
-        ];
-        for (n, value) in values.into_iter().enumerate() {
-            sink.put(&INFO, [&format!("é\"{n}\\\n")], value);
-        }
-        sink.put(&NONE, [], 1.0);
-        let latency = crate::histogram::Latency::new();
-        latency.observe(35e-6);
-        latency.observe(100.0);
-        for b in ["", "x"] {
-            sink.put_histogram(&SECONDS, ["1", b], latency.to_proto());
-        }
-        let families = sink.into_families();
-        let theirs = prometheus::TextEncoder::new()
-            .encode_to_string(&families)
-            .unwrap();
-        assert_eq!(text(&families).unwrap(), theirs);
-    }
-
-    #[test]
-    fn a_family_without_samples_or_name_is_refused() {
-        let mut family = MetricFamily::new();
-        family.set_name("test_empty".to_owned());
-        let refused = text(&[family]).unwrap_err().to_string();
-        assert!(refused.contains("test_empty"), "{refused}");
-        assert!(text(&[MetricFamily::new()]).is_err());
-    }
-
-    #[test]
-    fn the_accept_headers_of_real_clients_take_text() {
-        let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1";
-        for accept in [
-            None,
-            Some("*/*"),
-            Some(prometheus),
-            Some("Text/Plain"),
-            Some("text/html, text/*;q=0.9"),
-        ] {
-            assert!(accepts_text(accept), "{accept:?}");
-        }
-        for accept in [
-            Some("application/json"),
-            Some("text/plain;q=0"),
-            Some("image/*"),
-        ] {
-            assert!(!accepts_text(accept), "{accept:?}");
-        }
-    }
-}
+mod tests;

@@ -4,7 +4,9 @@
 
 use std::net::SocketAddr;
 
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command};
 
 use crate::log;
 
@@ -57,5 +59,40 @@ impl Log {
     /// Starts logging as the flags say.
     pub fn start(self) {
         log::start(self.level, self.format);
+    }
+}
+
+/// Refuses flags that stand before a command they mean nothing to, instead of passing them over in silence.
+///
+/// # Errors
+/// A flag of the whole program was given together with a command.
+pub fn refuse_misplaced(command: &mut Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some(name) = matches.subcommand_name() else {
+        return Ok(());
+    };
+    let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let misplaced = command
+        .get_arguments()
+        .filter(|flag| !flag.is_global_set() && given(flag.get_id().as_str()))
+        .find_map(|flag| flag.get_long().map(str::to_owned));
+    match misplaced {
+        None => Ok(()),
+        Some(flag) => {
+            let message =
+                format!("--{flag} has to stand behind `{name}`, if it has any meaning there");
+            Err(command.error(ErrorKind::ArgumentConflict, message))
+        }
+    }
+}
+
+/// A directory that exists.
+///
+/// # Errors
+/// The sentence for whoever gave another path.
+pub fn directory(text: &str) -> Result<std::path::PathBuf, String> {
+    let path = std::path::PathBuf::from(text);
+    match path.is_dir() {
+        true => Ok(path),
+        false => Err("there is no such directory".to_owned()),
     }
 }

@@ -1,7 +1,14 @@
-//! Latency histograms: one layout of bounds for every latency this project publishes.
+//! Latency histograms: one layout for every latency this project publishes, with classic buckets for everyone and
+//! native ones for who asks in protobuf.
+
+mod native;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus::core::Metric as _;
 use prometheus::{HistogramOpts, proto};
+
+use self::native::Native;
 
 /// Upper bounds in seconds: 10 a decade from 100 ns to 1 us, 20 a decade to 1 ms, 10 a decade to 10 ms, 5 a decade to
 /// 10 s.
@@ -31,33 +38,54 @@ fn four_digits(bound: f64) -> f64 {
     format!("{bound:.3e}").parse().unwrap_or(bound)
 }
 
-/// A latency distribution that grows over the life of the program.
+/// A latency distribution that grows over the life of the program. A clone is the same distribution.
 #[derive(Debug, Clone)]
-pub struct Latency(prometheus::Histogram);
+pub struct Latency(Arc<Mutex<Distribution>>);
+
+/// Both kinds of buckets, under one lock: Prometheus refuses a histogram whose native buckets do not add up to its
+/// count.
+#[derive(Debug)]
+struct Distribution {
+    classic: prometheus::Histogram,
+    native: Native,
+}
 
 impl Latency {
     /// An empty distribution with [`bounds`].
     pub fn new() -> Self {
         let opts = HistogramOpts::new("latency", "Replaced by the metric it is put under.");
         match prometheus::Histogram::with_opts(opts.buckets(bounds())) {
-            Ok(histogram) => Latency(histogram),
+            Ok(classic) => Latency(Arc::new(Mutex::new(Distribution {
+                classic,
+                native: Native::default(),
+            }))),
             Err(error) => unreachable!("constant bounds are sorted and finite: {error}"),
         }
     }
 
     /// Counts one observation of `seconds`.
     pub fn observe(&self, seconds: f64) {
-        self.0.observe(seconds);
+        let mut distribution = self.lock();
+        distribution.classic.observe(seconds);
+        distribution.native.observe(seconds);
     }
 
     /// How many observations were counted.
     pub fn count(&self) -> u64 {
-        self.0.get_sample_count()
+        self.lock().classic.get_sample_count()
     }
 
-    /// The distribution so far, for a sink.
+    /// The distribution so far, for a sink: classic buckets in the fields every encoder knows, native ones in those
+    /// that only protobuf carries.
     pub fn to_proto(&self) -> proto::Histogram {
-        self.0.metric().histogram.unwrap_or_default()
+        let distribution = self.lock();
+        let mut histogram = distribution.classic.metric().histogram.unwrap_or_default();
+        distribution.native.write(&mut histogram);
+        histogram
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Distribution> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

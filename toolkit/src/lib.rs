@@ -1,5 +1,6 @@
 //! The one crate both programs share: what every exporter needs and nothing about CPUs or databases.
 
+mod accept;
 pub mod build;
 pub mod config;
 pub mod exposition;

@@ -5,6 +5,7 @@
 //! a connection.
 
 mod answer;
+mod compress;
 
 use std::convert::Infallible;
 use std::io;

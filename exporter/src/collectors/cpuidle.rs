@@ -9,7 +9,7 @@
 //! The kernel credits time when a CPU wakes up, so a CPU asleep for a minute shows no progress and then a jump of a
 //! minute. What is published never advances faster than the clock: the surplus is carried over to the next scrapes.
 
-mod layout;
+mod files;
 mod pace;
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use toolkit::metric::{Metric, Sink};
 
-use self::layout::{Counts, Cpu, CpuFiles, Layout, State};
+use self::files::{Counts, CpuFiles};
 use self::pace::Pace;
 use crate::collector::{Collector, Cost, Info};
 use crate::cpus;
@@ -75,6 +75,27 @@ pub struct Cpuidle {
     absent: Option<Error>,
     /// Something was missing or other than expected: look again next time.
     stale: bool,
+}
+
+/// What stays the same while CPUs and driver do.
+#[derive(Debug, Default)]
+struct Layout {
+    online: Vec<u32>,
+    driver: Option<String>,
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Debug)]
+struct Cpu {
+    number: u32,
+    label: String,
+    states: Vec<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    label: String,
+    idle: cpus::IdleState,
 }
 
 /// The counters of all CPUs.
@@ -221,5 +242,11 @@ impl Cpuidle {
             driver,
             cpus,
         });
+    }
+}
+
+impl Cpu {
+    fn has(&self, number: u32, states: &[cpus::IdleState]) -> bool {
+        self.number == number && self.states.iter().map(|state| &state.idle).eq(states)
     }
 }

@@ -10,6 +10,7 @@
 //! left out while it is 0. The kernel's counts are 32 bits wide and are widened here.
 
 mod domains;
+pub mod file;
 pub mod parse;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,8 @@ use std::collections::BTreeMap;
 use toolkit::metric::{Metric, Sink};
 
 use self::domains::Domains;
-use self::parse::{Cpu, schedstat};
+use self::file::Cpu;
+use self::parse::schedstat;
 use crate::collector::{Collector, Cost, Info};
 use crate::parse::switch;
 use crate::root::{Error, Kept, Root};
@@ -87,7 +89,7 @@ pub struct Schedstat {
 /// The scheduler's counters, and whether all of them count.
 #[derive(Debug)]
 pub struct Reading {
-    schedstat: parse::Schedstat,
+    schedstat: file::Schedstat,
     enabled: Option<bool>,
 }
 

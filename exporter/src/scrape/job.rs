@@ -20,7 +20,7 @@ pub(super) struct Request {
 pub(super) struct Job {
     pub(super) selection: Selection,
     /// Indices of the slots still to run.
-    pub(super) todo: VecDeque<usize>,
+    pub(super) remaining: VecDeque<usize>,
     /// The slot being run, and since when.
     pub(super) running: Option<(usize, Instant)>,
     /// What the collectors that ran have published.
@@ -40,9 +40,9 @@ impl Job {
                 queue.push_back(request);
             }
         }
-        let todo = (0..names.len()).filter(|index| selection.takes(names[*index]));
+        let remaining = (0..names.len()).filter(|index| selection.takes(names[*index]));
         Job {
-            todo: todo.collect(),
+            remaining: remaining.collect(),
             running: None,
             parts: Vec::new(),
             selection,

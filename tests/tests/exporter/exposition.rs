@@ -108,6 +108,8 @@ fn a_query_gets_what_it_names_and_what_the_exporter_says_of_itself() {
         "schedstat",
         "stat",
         "pressure",
+        "softirqs",
+        "throttle",
     ];
     let none = ask(&host, &names.map(|name| ("exclude[]", name))).unwrap();
     assert_eq!(none.len(), 1, "{none:?}");

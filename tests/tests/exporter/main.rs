@@ -11,6 +11,7 @@ mod footprint;
 mod frequency;
 mod hotplug;
 mod idle;
+mod idle_driver;
 mod process;
 mod profile;
 mod scheduler;

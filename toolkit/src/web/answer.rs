@@ -3,14 +3,15 @@
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::Semaphore;
 
-use super::{Query, Refusal, Site};
-use crate::{exposition, page};
+use super::{Query, Refusal, Site, compress};
+use crate::exposition::Format;
+use crate::page;
 
 /// An answer's body: whole in memory.
 pub type Body = Full<Bytes>;
@@ -24,6 +25,16 @@ pub(super) async fn to(
     site: &impl Site,
     requests: &Semaphore,
 ) -> Response<Body> {
+    let answer = route(request, site, requests).await;
+    let encodings = list(request.headers(), &ACCEPT_ENCODING);
+    compress::apply(encodings.as_deref(), answer).map(|body| Full::new(Bytes::from(body)))
+}
+
+async fn route(
+    request: &Request<Incoming>,
+    site: &impl Site,
+    requests: &Semaphore,
+) -> Response<Vec<u8>> {
     // Health is answered whatever else is under way: a busy program is not a dead one.
     match request.uri().path() {
         "/-/healthy" | "/-/ready" | "/" | "/metrics" => {}
@@ -55,12 +66,13 @@ pub(super) async fn to(
     }
 }
 
-async fn metrics(request: &Request<Incoming>, site: &impl Site) -> Response<Body> {
-    let accept = request.headers().get(ACCEPT);
-    if !exposition::accepts_text(accept.and_then(|accept| accept.to_str().ok())) {
-        let offer = format!("406: this is served as {}\n", exposition::TEXT);
+async fn metrics(request: &Request<Incoming>, site: &impl Site) -> Response<Vec<u8>> {
+    let accept = list(request.headers(), &ACCEPT);
+    let Some(format) = Format::negotiate(accept.as_deref()) else {
+        let [text, protobuf] = Format::ALL.map(Format::media_type);
+        let offer = format!("406: this is served as {text} or {protobuf}\n");
         return plain(StatusCode::NOT_ACCEPTABLE, &offer);
-    }
+    };
     let query = request.uri().query().unwrap_or_default();
     let query: Query = form_urlencoded::parse(query.as_bytes())
         .into_owned()
@@ -74,8 +86,8 @@ async fn metrics(request: &Request<Incoming>, site: &impl Site) -> Response<Body
             return plain(StatusCode::SERVICE_UNAVAILABLE, &format!("503: {why}\n"));
         }
     };
-    match exposition::text(&families) {
-        Ok(text) => answer(StatusCode::OK, exposition::TEXT, text),
+    match format.encode(&families) {
+        Ok(bytes) => answer(StatusCode::OK, format.media_type(), bytes),
         Err(error) => {
             tracing::error!(%error, "cannot answer a scrape");
             plain(
@@ -86,12 +98,19 @@ async fn metrics(request: &Request<Incoming>, site: &impl Site) -> Response<Body
     }
 }
 
-fn plain(status: StatusCode, text: &str) -> Response<Body> {
-    answer(status, PLAIN, text.to_owned())
+/// The list header `name`, which a client may send in several parts.
+fn list(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let parts = headers.get_all(name).iter();
+    let parts: Vec<&str> = parts.filter_map(|part| part.to_str().ok()).collect();
+    (!parts.is_empty()).then(|| parts.join(","))
 }
 
-fn html(page: String) -> Response<Body> {
-    let mut response = answer(StatusCode::OK, HTML, page);
+fn plain(status: StatusCode, text: &str) -> Response<Vec<u8>> {
+    answer(status, PLAIN, text.to_owned().into_bytes())
+}
+
+fn html(page: String) -> Response<Vec<u8>> {
+    let mut response = answer(StatusCode::OK, HTML, page.into_bytes());
     let policy = HeaderValue::from_static(page::CONTENT_SECURITY_POLICY);
     response
         .headers_mut()
@@ -99,8 +118,8 @@ fn html(page: String) -> Response<Body> {
     response
 }
 
-fn answer(status: StatusCode, media: &'static str, text: String) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::from(text)));
+fn answer(status: StatusCode, media: &'static str, bytes: Vec<u8>) -> Response<Vec<u8>> {
+    let mut response = Response::new(bytes);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));

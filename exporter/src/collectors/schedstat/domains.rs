@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toolkit::metric::{Metric, Sink};
 
-use super::parse::{Balance, Cpu, Domain};
+use super::file::{Balance, Cpu, Domain};
 use crate::wide::Wide;
 
 pub(super) static BALANCES: Metric<3> = Metric::counter(

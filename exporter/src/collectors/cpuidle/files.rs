@@ -1,41 +1,20 @@
-//! The CPUs with their idle states, and the files that count them.
+//! The files with counters of one CPU.
 
 use std::time::Instant;
 
 use super::pace::Pace;
-use crate::cpus;
 use crate::parse;
 use crate::root::{Dir, Error, Kept, Root, absent};
 
-/// What stays the same while CPUs and driver do.
-#[derive(Debug, Default)]
-pub(super) struct Layout {
-    pub(super) online: Vec<u32>,
-    pub(super) driver: Option<String>,
-    pub(super) cpus: Vec<Cpu>,
-}
-
-#[derive(Debug)]
-pub(super) struct Cpu {
-    pub(super) number: u32,
-    pub(super) label: String,
-    pub(super) states: Vec<State>,
-}
-
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) label: String,
-    pub(super) idle: cpus::IdleState,
-}
-
+/// The counters of one CPU, and the pace they are published at.
 #[derive(Debug)]
 pub(super) struct CpuFiles {
     pub(super) pace: Pace,
-    pub(super) states: Vec<StateFiles>,
+    states: Vec<StateFiles>,
 }
 
 #[derive(Debug)]
-pub(super) struct StateFiles {
+struct StateFiles {
     time: Option<Kept>,
     usage: Option<Kept>,
     above: Option<Kept>,
@@ -43,6 +22,7 @@ pub(super) struct StateFiles {
     rejected: Option<Kept>,
 }
 
+/// What one state has counted; nothing where that could not be read.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) time_us: Option<f64>,
@@ -50,12 +30,6 @@ pub(super) struct Counts {
     pub(super) above: Option<u64>,
     pub(super) below: Option<u64>,
     pub(super) rejected: Option<u64>,
-}
-
-impl Cpu {
-    pub(super) fn has(&self, number: u32, states: &[cpus::IdleState]) -> bool {
-        self.number == number && self.states.iter().map(|state| &state.idle).eq(states)
-    }
 }
 
 impl CpuFiles {
