@@ -59,8 +59,9 @@ pub trait Collector: Send + 'static {
 
 /// A collector with flags of its own beside `--collector.X`.
 pub trait Configured: Collector {
-    /// The group of flags (clap's) that ask for the collector: one of them switches it on, and `--collector.X` needs one.
-    const ASKED_BY: &'static str;
+    /// The group of flags (clap's) that ask for the collector, where it has nothing to read without: one of them switches
+    /// it on, and `--collector.X` needs one.
+    const ASKED_BY: Option<&'static str>;
 
     /// A collector as the flags say, without any state.
     fn new(flags: &Flags) -> Self;
@@ -108,7 +109,7 @@ impl Entry {
     pub const fn configured<C: Configured>() -> Self {
         Entry {
             info: C::INFO,
-            asked_by: Some(C::ASKED_BY),
+            asked_by: C::ASKED_BY,
             make: |flags| Box::new(C::new(flags)),
         }
     }

@@ -105,6 +105,7 @@ fn a_query_gets_what_it_names_and_what_the_exporter_says_of_itself() {
         "rapl",
         "cpuidle",
         "cpufreq",
+        "sched",
         "schedstat",
         "stat",
         "pressure",
