@@ -39,7 +39,8 @@ pub enum Selection {
 }
 
 impl Selection {
-    fn takes(&self, name: &str) -> bool {
+    /// Whether the collector `name` is among them.
+    pub fn takes(&self, name: &str) -> bool {
         match self {
             Selection::All => true,
             Selection::Only(names) => names.iter().any(|n| n == name),
