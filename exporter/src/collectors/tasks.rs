@@ -108,7 +108,7 @@ pub struct Reading {
 }
 
 impl Configured for Tasks {
-    const ASKED_BY: &'static str = group::ASKED_BY;
+    const ASKED_BY: Option<&'static str> = Some(group::ASKED_BY);
 
     fn new(flags: &collectors::Flags) -> Self {
         let groups: Vec<Group> = flags.tasks.all().collect();

@@ -15,6 +15,7 @@ fn arguments(machine: &Fixture) -> Vec<String> {
     vec![
         format!("--path.procfs={}", machine.procfs().display()),
         format!("--path.sysfs={}", machine.sysfs().display()),
+        format!("--path.devfs={}", machine.devfs().display()),
         "--web.listen-address=127.0.0.1:0".to_owned(),
         format!("--collector.timeout={}", TIMEOUT.as_secs_f64()),
     ]
