@@ -50,7 +50,7 @@ async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
     let shutdown = web::terminated().map_err(Error::Runtime)?;
     let exporter = Arc::new(exporter(options));
     name_this_host(&mut config, &exporter.node);
-    let sources = sources(&config, &exporter)?;
+    let sources = sources(&config, &exporter);
     let site = Arc::new(Probe {
         prober: Prober::start(config)?,
         with_exporter: options.collectors.is_some(),
@@ -102,7 +102,7 @@ fn name_this_host(config: &mut Config, node: &Node) {
 }
 
 /// Who knows the profile of each node: the exporter that one of its targets names, else this process for this host.
-fn sources(config: &Config, exporter: &Arc<Exporter>) -> Result<BTreeMap<String, Source>, Error> {
+fn sources(config: &Config, exporter: &Arc<Exporter>) -> BTreeMap<String, Source> {
     let mut sources = BTreeMap::new();
     for target in &config.targets {
         let here = target.node == exporter.node.name;
@@ -113,11 +113,10 @@ fn sources(config: &Config, exporter: &Arc<Exporter>) -> Result<BTreeMap<String,
                 false => Source::Nobody,
             });
         if let Some(url) = &target.profile_from {
-            let address = url.parse().map_err(|_| Error::ProfileFrom(url.clone()))?;
-            sources.insert(target.node.clone(), Source::There(address));
+            sources.insert(target.node.clone(), Source::There(url.clone()));
         }
     }
-    Ok(sources)
+    sources
 }
 
 /// Reads the profile of `node` again and again and tells its lanes; never ends.
