@@ -40,7 +40,10 @@ pub fn run(config: Config, options: &Options) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(Error::Runtime)?;
-    runtime.block_on(serve(config, options))
+    let served = runtime.block_on(serve(config, options));
+    // Dropping it would wait for a look-up of an exporter's name: half a minute where no name server answers.
+    runtime.shutdown_background();
+    served
 }
 
 async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
