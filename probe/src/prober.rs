@@ -9,7 +9,7 @@ use toolkit::metric::Sink;
 use crate::config::{Config, Target};
 use crate::engine;
 use crate::record::recent::Snapshot;
-use crate::record::{Recorder, metrics};
+use crate::record::{Failing, Recorder, metrics};
 use crate::runner::{self, Lane, Observer};
 use crate::schedule::Stop;
 
@@ -149,7 +149,13 @@ impl Prober {
         }
     }
 
-    /// What a page shows: one for each target, workload and position asked so far.
+    /// The workloads whose last query was not answered, for a page.
+    pub fn failing(&self) -> Vec<Failing> {
+        let failing = self.recorders().map(|recorder| recorder.failing());
+        failing.flatten().collect()
+    }
+
+    /// What a page shows: one for each target, workload and position answered in the last ten minutes.
     pub fn snapshots(&self) -> Vec<Snapshot> {
         let snapshots = self.recorders().map(|recorder| recorder.snapshots());
         snapshots.flatten().collect()

@@ -35,6 +35,17 @@ pub struct Recorder {
     settled: Mutex<Settled>,
 }
 
+/// A workload whose last query was not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failing {
+    /// Label `target`.
+    pub target: String,
+    /// Label `workload`.
+    pub workload: String,
+    /// Label `result`.
+    pub result: &'static str,
+}
+
 /// What lanes write.
 #[derive(Debug, Default)]
 struct Live {
@@ -133,7 +144,17 @@ impl Recorder {
         out.put(&metrics::RECONNECTS, [t, n, w], seen.reconnects as f64);
     }
 
-    /// What a page shows: one for each position asked so far.
+    /// How the last query ended, where that was no answer.
+    pub fn failing(&self) -> Option<Failing> {
+        let last = self.live().seen.last.filter(|last| !is_answer(*last))?;
+        Some(Failing {
+            target: self.target.clone(),
+            workload: self.workload.clone(),
+            result: last.label(),
+        })
+    }
+
+    /// What a page shows: one for each position that was answered in the last ten minutes.
     pub fn snapshots(&self) -> Vec<Snapshot> {
         self.settled().snapshots(&self.target, &self.workload)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use exporter::collector::Entry;
 use exporter::node::Node;
@@ -151,11 +151,9 @@ struct Probe {
 
 impl Site for Probe {
     async fn page(&self) -> Markup {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0.0, |since| since.as_secs_f64());
         let content = html! {
             (self.exporter.profile_part().await)
-            (page::lanes(&self.prober.snapshots(), now))
+            (page::lanes(&self.prober.snapshots(), &self.prober.failing()))
             (self.exporter.collectors_part())
         };
         let purpose = "What CPU power management costs a query, and what it saves.";

@@ -153,7 +153,9 @@ fn up_is_what_the_last_query_says() {
     let recorder = recorder();
     recorder.unconnected(&Phases::default(), &Failure::fatal(Outcome::Refused, ""));
     assert_eq!(recorder.is_up(), Some(false));
+    assert_eq!(recorder.failing().unwrap().result, "refused");
     recorder.warmed_up();
+    assert_eq!(recorder.failing(), None);
     assert_eq!(recorder.is_up(), Some(true));
     recorder.failed(&Failure::fatal(Outcome::Timeout, ""));
     assert_eq!(recorder.is_up(), Some(false));
