@@ -22,8 +22,9 @@ use self::settled::Settled;
 use crate::engine::{Failure, Outcome, Peer, Phases};
 use crate::runner::{Observer, Position, Sample};
 
-/// How many samples wait for a reading of the profile: over five minutes of the busiest preset, and 5 MB.
-const MAX_PENDING: usize = 65_536;
+/// How many samples wait for a reading of the profile: what a closed loop against an embedded database brings between
+/// two readings, a second apart, and 20 MB. Nothing else comes near it.
+const MAX_PENDING: usize = 1 << 18;
 
 /// Everything about one workload on one target.
 #[derive(Debug)]

@@ -112,6 +112,19 @@ fn profiles_beyond_the_bound_share_one_histogram() {
     assert!(profiles.len() <= MAX_PROFILES + 3, "{}", profiles.len());
 }
 
+/// A quarter of what a closed loop asked of SQLite was `unknown` on a host whose profile was known all the time.
+#[test]
+fn a_closed_loop_does_not_outrun_the_readings_of_the_profile() {
+    let recorder = recorder();
+    recorder.confirm(Instant::now(), Some("a"));
+    let started = Instant::now();
+    for _ in 0..200_000 {
+        recorder.answered(&sample(started));
+    }
+    recorder.confirm(started + 10 * MS, Some("a"));
+    assert_eq!(profiles(&recorder), [("a".to_owned(), 200_000)]);
+}
+
 #[test]
 fn a_profile_that_is_never_read_does_not_hold_samples_without_bound() {
     let recorder = recorder();
