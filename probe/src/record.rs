@@ -26,6 +26,10 @@ use crate::runner::{Observer, Position, Sample};
 /// two readings, a second apart, and 20 MB. Nothing else comes near it.
 const MAX_PENDING: usize = 1 << 18;
 
+/// For this long after a change was logged no other one is: a server that breaks every other query would fill the disk.
+/// What lasts is logged by the first query after it.
+const QUIET: Duration = Duration::from_secs(10);
+
 /// Everything about one workload on one target.
 #[derive(Debug)]
 pub struct Recorder {
@@ -64,6 +68,8 @@ struct Seen {
     phases: BTreeMap<&'static str, Latency>,
     timer_lag: Latency,
     last: Option<Outcome>,
+    /// What was logged last, and when; nothing as long as every query was answered.
+    told: Option<(Outcome, Instant)>,
     peer: Option<Peer>,
 }
 
@@ -169,15 +175,15 @@ impl Recorder {
         self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes how a query ended, and logs where that is different from the one before.
+    /// Notes how a query ended, and logs where that is different from what was logged last.
     fn ended(&self, outcome: Outcome, message: &str) {
-        let before = self.live().seen.last.replace(outcome);
+        if !self.live().seen.end(outcome, Instant::now()) {
+            return;
+        }
         let (target, workload) = (&*self.target, &*self.workload);
         if is_answer(outcome) {
-            if before.is_some_and(|before| !is_answer(before)) {
-                tracing::info!(target, workload, "answers again");
-            }
-        } else if before != Some(outcome) {
+            tracing::info!(target, workload, "answers again");
+        } else {
             let result = outcome.label();
             tracing::warn!(target, workload, result, message, "no answer");
         }
@@ -191,6 +197,22 @@ fn is_answer(outcome: Outcome) -> bool {
 }
 
 impl Seen {
+    /// Notes how a query ended at `now`; whether that is to be logged.
+    fn end(&mut self, outcome: Outcome, now: Instant) -> bool {
+        self.last = Some(outcome);
+        let is_news = match self.told {
+            None => !is_answer(outcome),
+            Some((told, _)) if is_answer(told) => !is_answer(outcome),
+            Some((told, _)) => told != outcome,
+        };
+        let is_soon = |(_, at)| now.saturating_duration_since(at) < QUIET;
+        let tell = is_news && !self.told.is_some_and(is_soon);
+        if tell {
+            self.told = Some((outcome, now));
+        }
+        tell
+    }
+
     fn count(&mut self, outcome: Outcome) {
         *self.outcomes.entry(outcome.label()).or_default() += 1;
     }
