@@ -41,7 +41,19 @@ fn promtool_accepts_every_machine() {
 }
 
 fn exposition(machine: &Fixture) -> String {
-    let mut families = scrape(&support::exporter(machine));
+    // All there is: where processes are, those of the databases too.
+    let flags = [
+        "--collector.interrupts",
+        "--collector.tasks.preset=postgres",
+        "--collector.tasks.preset=mariadbd",
+    ];
+    let has_processes = machine.path("proc/1").exists();
+    let flags = if has_processes {
+        &flags[..]
+    } else {
+        &flags[..1]
+    };
+    let mut families = scrape(&support::exporter_of(machine, flags));
     // How long a collector took is not the machine's.
     families.retain(|family| family.name() != "wakelag_scrape_collector_duration_seconds");
     toolkit::exposition::text(&families).unwrap()

@@ -91,16 +91,31 @@ fn reach(machine: &str, path: &str) -> Option<Reach> {
             reach(&["cpuidle", "settings"], &["wakelag_cpuidle_info"])
         }
         "online" if dir.ends_with("system/cpu") => reach(
-            &["cpuidle", "settings", "cpufreq"],
+            &["cpuidle", "settings", "cpufreq", "throttle"],
             &[
                 "wakelag_cpuidle_",
                 "wakelag_cpu_frequency",
                 "wakelag_cpu_scaling",
+                "wakelag_cpu_core_throttle",
+                "wakelag_cpu_package_throttle",
                 "wakelag_rapl",
                 "wakelag_profile",
             ],
         ),
-        "stat" => reach(
+        "core_throttle_count" => reach(&["throttle"], &["wakelag_cpu_core_throttles_"]),
+        "core_throttle_total_time_ms" => {
+            reach(&["throttle"], &["wakelag_cpu_core_throttle_seconds"])
+        }
+        "package_throttle_count" => reach(&["throttle"], &["wakelag_cpu_package_throttles_"]),
+        "package_throttle_total_time_ms" => {
+            reach(&["throttle"], &["wakelag_cpu_package_throttle_seconds"])
+        }
+        "physical_package_id" | "core_id" if machine == "intel-2s-icelake" => reach(
+            &["throttle"],
+            &["wakelag_cpu_core_throttle", "wakelag_cpu_package_throttle"],
+        ),
+        "softirqs" => reach(&["softirqs"], &["wakelag_softirqs_"]),
+        "stat" if dir == "proc" => reach(
             &["stat"],
             &[
                 "wakelag_cpu_seconds",
@@ -109,7 +124,7 @@ fn reach(machine: &str, path: &str) -> Option<Reach> {
                 "wakelag_procs",
             ],
         ),
-        "schedstat" => reach(&["schedstat"], &["wakelag_sched"]),
+        "schedstat" if dir == "proc" => reach(&["schedstat"], &["wakelag_sched"]),
         "sched_schedstats" => reach(&["schedstat"], &["wakelag_schedstat_enabled"]),
         "cpu" | "memory" | "io" | "irq" if dir.ends_with("pressure") => {
             reach(&["pressure"], &["wakelag_pressure_"])
