@@ -7,6 +7,8 @@
 mod acpi;
 mod changes;
 mod cpus;
+mod doctor;
+mod energy;
 mod guest;
 mod idle;
 mod quiet;
@@ -17,13 +19,15 @@ use std::sync::OnceLock;
 
 use transcript::Transcript;
 
-/// In the order they are taken. A room leaves the machine as it found it.
-const STEPS: [&str; 5] = [
+/// In the order they are taken. A room leaves the machine's settings as it found them.
+const STEPS: [&str; 7] = [
     sense::STEPS,
     quiet::STEPS,
     idle::STEPS,
     changes::STEPS,
     cpus::STEPS,
+    energy::STEPS,
+    doctor::STEPS,
 ];
 
 /// The profile the machine starts in, and is brought back to.

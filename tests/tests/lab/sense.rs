@@ -11,9 +11,15 @@ scrape first
 
 #[test]
 fn collectors_are_well_on_a_kernel_that_has_everything() {
+    assert_eq!(
+        lab().text("modules"),
+        "",
+        "what loading modules complained of"
+    );
     let first = lab().scrape("first");
     for collector in [
         "settings",
+        "rapl",
         "cpuidle",
         "cpufreq",
         "schedstat",
