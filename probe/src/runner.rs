@@ -35,6 +35,10 @@ const TOO_LATE: Duration = Duration::from_millis(10);
 /// cost a recovering server a hundred attempts a second.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
+/// How long a closed loop waits after a query that failed on a session that goes on: it would fail as fast as the
+/// server can say so, and each time leave a line in the server's log. Ten a second is what the presets' patterns leave.
+const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(100);
+
 /// What a lane is made of.
 pub struct Lane {
     /// The way to its database.
@@ -98,6 +102,8 @@ struct Running {
     /// Breaks since the last successful query.
     breaks: u32,
     retry_at: Instant,
+    /// Whether a session that goes on waits for `retry_at` too.
+    pauses: bool,
     params: Vec<i64>,
     draws: Draws,
     lane: Lane,
@@ -126,6 +132,7 @@ impl Running {
             warm_up_left: WARM_UP,
             breaks: 0,
             retry_at: lane.first,
+            pauses: false,
             params: Vec::with_capacity(lane.workload.statement.params.len()),
             draws: Draws::new(lane.seed),
             lane,
@@ -148,7 +155,10 @@ impl Running {
             }
             let missed = self.schedule.skip(self.retry_at);
             self.dropped(missed);
+        } else if self.pauses && !self.lane.stop.sleep_until(self.retry_at) {
+            return None;
         }
+        self.pauses = false;
         let now = Instant::now();
         let Due { intended, dropped } = self.schedule.take(now);
         self.dropped(dropped);
@@ -229,6 +239,9 @@ impl Running {
                     if !failure.usable {
                         self.session = None;
                         self.broke();
+                    } else if self.lane.workload.pattern.every.is_zero() {
+                        self.pauses = true;
+                        self.retry_at = Instant::now() + PAUSE_AFTER_REFUSAL;
                     }
                     return;
                 }

@@ -51,6 +51,19 @@ fn resolve(file: &File, directory: &Path) -> Result<Config, Refusal> {
             return Err(at(message, "name"));
         }
         let target = target(entry, directory).map_err(|(key, message)| at(message, key))?;
+        let other = targets.iter().find(|known| {
+            known.node == target.node
+                && known.profile_from.is_some()
+                && target.profile_from.is_some()
+                && known.profile_from != target.profile_from
+        });
+        if let Some(other) = other {
+            let message = format!(
+                "target `{}` names another exporter for node `{}`; a node has one profile",
+                other.name, target.node
+            );
+            return Err(at(message, "profile_from"));
+        }
         let workloads = chosen(entry, index, &own)?;
         targets.push(Target {
             workloads,

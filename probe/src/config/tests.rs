@@ -187,6 +187,23 @@ fn a_password_in_the_address_of_an_exporter_is_refused_without_repeating_it() {
     }
 }
 
+/// The last one was asked about the CPUs of both.
+#[test]
+fn two_exporters_for_one_node_are_refused() {
+    let target = |name: &str, port: u16| {
+        format!(
+            "  - name: {name}\n    engine: sqlite\n    path: p\n    node: db1\n    workloads: [select1]\n    \
+             profile_from: http://db1:{port}\n"
+        )
+    };
+    let file = |second| format!("targets:\n{}{}", target("a", 9973), target("b", second));
+    assert!(parse(Path::new("probe.yaml"), &file(9973)).is_ok());
+    assert_eq!(
+        message(&file(9974)),
+        "probe.yaml:13:19: target `a` names another exporter for node `db1`; a node has one profile"
+    );
+}
+
 #[test]
 fn a_remote_server_without_a_word_on_tls_or_node_is_refused() {
     let target = |rest: &str| {

@@ -27,6 +27,18 @@ fn a_usable_session_is_kept_after_a_failure() {
     assert_eq!(seen.samples.len(), 2);
 }
 
+/// Each refusal is a line in the server's log: tens of thousands a second where it refuses what it is asked.
+#[test]
+fn a_closed_loop_does_not_fill_the_log_of_a_server_that_refuses_its_statement() {
+    let mut steps = quick(WARM_UP);
+    steps.extend((0..3).map(|_| fails(Outcome::ServerError, true)));
+    steps.extend(quick(1));
+    let begun = Instant::now();
+    let seen = run(Duration::ZERO, 1, Vec::new(), steps);
+    assert_eq!((seen.failures.len(), seen.samples.len()), (3, 1));
+    assert!(begun.elapsed() >= 300 * MS, "{:?}", begun.elapsed());
+}
+
 #[test]
 fn a_connect_that_fails_is_tried_again_and_is_no_query() {
     let refused = Failure::fatal(Outcome::Refused, "");
