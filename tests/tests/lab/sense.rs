@@ -24,7 +24,10 @@ fn collectors_are_well_on_a_kernel_that_has_everything() {
         "cpufreq",
         "schedstat",
         "stat",
+        "softirqs",
+        "interrupts",
         "pressure",
+        "tasks",
     ] {
         let state =
             format!("wakelag_scrape_collector_state{{collector=\"{collector}\",state=\"ok\"}}");
