@@ -59,8 +59,9 @@ pub trait Collector: Send + 'static {
 
 /// A collector with flags of its own beside `--collector.X`.
 pub trait Configured: Collector {
-    /// The group of flags (clap's) that ask for the collector: one of them switches it on, and `--collector.X` needs one.
-    const ASKED_BY: &'static str;
+    /// The group of flags (clap's) that ask for the collector, where it has nothing to read without: one of them switches
+    /// it on, and `--collector.X` needs one.
+    const ASKED_BY: Option<&'static str>;
 
     /// A collector as the flags say, without any state.
     fn new(flags: &Flags) -> Self;
@@ -108,7 +109,7 @@ impl Entry {
     pub const fn configured<C: Configured>() -> Self {
         Entry {
             info: C::INFO,
-            asked_by: Some(C::ASKED_BY),
+            asked_by: C::ASKED_BY,
             make: |flags| Box::new(C::new(flags)),
         }
     }
@@ -146,7 +147,7 @@ impl State {
 pub struct Outcome {
     /// The one word.
     pub state: State,
-    /// The sentence, empty where all is well.
+    /// The sentence. Where all is well it says what was forgone for lack of rights, if anything.
     pub reason: String,
     /// Label values for the error counter, one an error.
     pub errors: Vec<&'static str>,
@@ -180,6 +181,17 @@ impl Outcome {
                 .map(|(_, error)| reason_of(error))
                 .collect(),
         }
+    }
+
+    /// Adds what was forgone for lack of rights. The sentence of something worse stands before it.
+    pub fn without(mut self, forgone: &[Error]) -> Self {
+        if let ([first, more @ ..], true) = (forgone, self.reason.is_empty()) {
+            self.reason = match more.len() {
+                0 => format!("without {first}"),
+                more => format!("without {first} (and {more} more)"),
+            };
+        }
+        self
     }
 
     /// A run that panicked: a defect of ours, which costs this collector's series and nothing else.

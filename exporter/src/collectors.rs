@@ -5,6 +5,7 @@ pub mod cpuidle;
 pub mod interrupts;
 pub mod pressure;
 pub mod rapl;
+pub mod sched;
 pub mod schedstat;
 pub mod settings;
 pub mod softirqs;
@@ -18,6 +19,9 @@ use crate::collector::Entry;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub struct Flags {
+    /// `--profile.*`.
+    #[command(flatten)]
+    pub settings: settings::Flags,
     /// `--collector.tasks.*`.
     #[command(flatten)]
     pub tasks: tasks::Flags,
@@ -26,12 +30,13 @@ pub struct Flags {
 /// Every collector, in the order they run: settings first, so that what follows was read under the profile it is
 /// published with.
 pub static COLLECTORS: &[Entry] = &[
-    Entry::of::<settings::Settings>(),
+    Entry::configured::<settings::Settings>(),
     Entry::of::<rapl::Rapl>(),
     Entry::of::<cpuidle::Cpuidle>(),
     Entry::of::<cpufreq::Cpufreq>(),
     Entry::of::<throttle::Throttle>(),
     Entry::of::<schedstat::Schedstat>(),
+    Entry::of::<sched::Sched>(),
     Entry::of::<stat::Stat>(),
     Entry::of::<softirqs::Softirqs>(),
     Entry::of::<interrupts::Interrupts>(),

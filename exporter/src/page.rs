@@ -19,6 +19,7 @@ pub fn profile(families: Option<&Vec<MetricFamily>>) -> Markup {
         ("Energy preference", part("epp")),
         ("Boost", part("boost")),
         ("Deepest idle state", part("idle_limit")),
+        ("Latency limit (PM QoS)", part("qos")),
         ("SMT", part("smt")),
     ];
     html! {

@@ -1,4 +1,4 @@
-//! Kernel files under `--path.procfs` and `--path.sysfs`: the only place that opens them.
+//! Kernel files under `--path.procfs`, `--path.sysfs` and `--path.devfs`: the only place that opens them.
 //!
 //! A file that stays is opened once and read by `pread` from then on, which costs a fifth to a ninth of opening it
 //! each time. Reading is the whole of what happens here: nothing is ever written, locked or watched.
@@ -83,6 +83,7 @@ pub struct Root {
     watch: Watch,
     buffer: RefCell<Vec<u8>>,
     tolerated: RefCell<Vec<Error>>,
+    forgone: RefCell<Vec<Error>>,
     replaced: Cell<bool>,
 }
 
@@ -94,6 +95,7 @@ impl Root {
             watch: Watch::default(),
             buffer: RefCell::new(vec![0; 4096]),
             tolerated: RefCell::default(),
+            forgone: RefCell::default(),
             replaced: Cell::default(),
         }
     }
@@ -111,6 +113,11 @@ impl Root {
     /// The file `relative` of sysfs, not opened yet.
     pub fn sys(&self, relative: &str) -> Kept {
         Kept::new(self.paths.sysfs.join(relative), Length::Page)
+    }
+
+    /// The device file `relative`, not opened yet and never kept: an open device can mean something to the kernel.
+    pub fn dev(&self, relative: &str) -> Kept {
+        Kept::new(self.paths.devfs.join(relative), Length::Page).once()
     }
 
     /// A file elsewhere, by its full path: a pid file.
@@ -184,6 +191,18 @@ impl Root {
         }
     }
 
+    /// Goes on as by [`Root::optional`], also without a file that is for root only and tells a detail: an exporter without
+    /// rights is not unwell for lack of it. What was forgone is said beside the outcome.
+    pub fn permitted<T>(&self, result: Result<T, Error>) -> Option<T> {
+        match result {
+            Err(error) if matches!(error.errno(), Some(Errno::EACCES | Errno::EPERM)) => {
+                self.forgone.borrow_mut().push(error);
+                None
+            }
+            other => self.optional(other),
+        }
+    }
+
     /// How many errors were gone on from since [`Root::take_tolerated`].
     pub fn tolerated(&self) -> usize {
         self.tolerated.borrow().len()
@@ -209,6 +228,11 @@ impl Root {
             path: self.paths.procfs.join(relative),
             errno: Errno::EACCES,
         }
+    }
+
+    /// The files that [`Root::permitted`] went without since the last call.
+    pub fn take_forgone(&self) -> Vec<Error> {
+        self.forgone.take()
     }
 
     /// The errors gone on from since the last call.

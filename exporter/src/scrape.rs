@@ -39,7 +39,8 @@ pub enum Selection {
 }
 
 impl Selection {
-    fn takes(&self, name: &str) -> bool {
+    /// Whether the collector `name` is among them.
+    pub fn takes(&self, name: &str) -> bool {
         match self {
             Selection::All => true,
             Selection::Only(names) => names.iter().any(|n| n == name),
@@ -260,7 +261,8 @@ fn read_on(shared: &Shared, generation: u64) {
         let run = AssertUnwindSafe(|| runner.collector.run(&runner.root, &mut out));
         let ran = catch_unwind(run);
         let outcome = match &ran {
-            Ok(result) => Outcome::judge(result.clone(), runner.root.take_tolerated()),
+            Ok(result) => Outcome::judge(result.clone(), runner.root.take_tolerated())
+                .without(&runner.root.take_forgone()),
             Err(panic) => Outcome::panic(panic.as_ref()),
         };
         let mut inner = shared.lock();

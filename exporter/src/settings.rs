@@ -1,87 +1,35 @@
 //! The power settings of a host as one value. Its short name is the *profile*.
 //!
 //! A profile is made from what moves latency: frequency governor, energy preference, boost, the deepest idle state
-//! still allowed, SMT. For example `performance/epp=performance/boost=on/idle<=C1@2us/smt=on`. A part this host does
-//! not have is left out, and a part in which its CPUs differ is `mixed`.
+//! still allowed, a PM QoS limit in force, SMT. For example `performance/epp=performance/boost=on/idle<=C1@2us/smt=on`.
+//! A part this host does not have is left out, and a part in which its CPUs differ is `mixed`.
+
+mod known;
 
 use std::collections::BTreeMap;
 
+pub use self::known::*;
 use toolkit::metric::Metric;
 
 /// The profile in force, under its name and by its parts.
-pub static PROFILE_INFO: Metric<6> = Metric::gauge(
+pub static PROFILE_INFO: Metric<7> = Metric::gauge(
     "wakelag_profile_info",
     "The one profile in force, by name and by its parts; a part is empty where the host has no such setting.",
-    &["profile", "governor", "epp", "boost", "idle_limit", "smt"],
+    &[
+        "profile",
+        "governor",
+        "epp",
+        "boost",
+        "idle_limit",
+        "qos",
+        "smt",
+    ],
 );
 
 /// The profile of a host that shows none of the settings.
 pub const UNKNOWN: &str = "unknown";
 /// A part in which CPUs differ.
 const MIXED: &str = "mixed";
-
-/// A setting, and the values it is known to take.
-#[derive(Debug)]
-pub struct Setting {
-    /// Label value.
-    pub name: &'static str,
-    /// Values that are always published; those seen are added.
-    pub known: &'static [&'static str],
-}
-
-/// Frequency governor of each CPU's policy.
-pub static GOVERNOR: Setting = Setting {
-    name: "governor",
-    known: &[
-        "conservative",
-        "ondemand",
-        "performance",
-        "powersave",
-        "schedutil",
-        "userspace",
-    ],
-};
-/// Frequency driver of each CPU's policy.
-pub static SCALING_DRIVER: Setting = Setting {
-    name: "scaling_driver",
-    known: &[],
-};
-/// Energy-performance preference, where reading it wakes no CPU.
-pub static EPP: Setting = Setting {
-    name: "epp",
-    known: &[
-        "balance_performance",
-        "balance_power",
-        "default",
-        "performance",
-        "power",
-    ],
-};
-/// Whether clocks above the nominal one are allowed.
-pub static BOOST: Setting = Setting {
-    name: "boost",
-    known: &["off", "on"],
-};
-/// Idle driver.
-pub static CPUIDLE_DRIVER: Setting = Setting {
-    name: "cpuidle_driver",
-    known: &[],
-};
-/// Idle governor.
-pub static CPUIDLE_GOVERNOR: Setting = Setting {
-    name: "cpuidle_governor",
-    known: &["haltpoll", "ladder", "menu", "teo"],
-};
-/// The deepest idle state that is enabled.
-pub static IDLE_LIMIT: Setting = Setting {
-    name: "idle_limit",
-    known: &[],
-};
-/// Simultaneous multithreading.
-pub static SMT: Setting = Setting {
-    name: "smt",
-    known: &["forceoff", "notimplemented", "notsupported", "off", "on"],
-};
 
 /// The values a setting has on a host, and on how many CPUs each.
 ///
@@ -99,7 +47,9 @@ impl Spread {
 
     /// Counts `cpus` more CPUs at `value`.
     pub fn add(&mut self, value: impl Into<String>, cpus: usize) {
-        *self.0.entry(value.into()).or_default() += cpus;
+        if cpus > 0 {
+            *self.0.entry(value.into()).or_default() += cpus;
+        }
     }
 
     /// The values present.
@@ -146,8 +96,10 @@ pub struct Profile {
     pub epp: Option<String>,
     /// `on` or `off`.
     pub boost: Option<String>,
-    /// Deepest enabled idle state with its exit latency, as `C1@2us`.
+    /// Deepest allowed idle state with its exit latency, as `C1@2us`.
     pub idle_limit: Option<String>,
+    /// PM QoS limit, as `10us`, while there is one.
+    pub qos: Option<String>,
     /// State of SMT.
     pub smt: Option<String>,
 }
@@ -160,6 +112,7 @@ impl Profile {
             ("epp=", &self.epp),
             ("boost=", &self.boost),
             ("idle<=", &self.idle_limit),
+            ("qos<=", &self.qos),
             ("smt=", &self.smt),
         ];
         let present = parts
@@ -185,12 +138,18 @@ mod tests {
             epp: Some("performance".into()),
             boost: Some("on".into()),
             idle_limit: Some("C1@2us".into()),
+            qos: None,
             smt: Some("on".into()),
         };
         assert_eq!(
             profile.name(),
             "performance/epp=performance/boost=on/idle<=C1@2us/smt=on"
         );
+        let limited = Profile {
+            qos: Some("10us".into()),
+            ..profile
+        };
+        assert!(limited.name().ends_with("/idle<=C1@2us/qos<=10us/smt=on"));
     }
 
     #[test]

@@ -1,25 +1,23 @@
 //! What the exporter serves: its page, its metrics, its readiness.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+mod guard;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use maud::{Markup, html};
 use prometheus::proto::MetricFamily;
 use toolkit::metric::{Sink, merge};
 use toolkit::web::{Query, Refusal, Site};
 
+use self::guard::Last;
 use crate::advice::Host;
 use crate::args::Kernel;
-use crate::collector::Entry;
+use crate::collector::{Collector as _, Entry};
+use crate::collectors::settings::Settings;
 use crate::node::Node;
 use crate::page;
 use crate::scrape::{Families, NoReader, Scraper, Selection, Standing};
-
-/// RAPL counters wrap, and a change of settings should be dated: with nobody scraping for this long the exporter looks
-/// itself. A 400 W AMD package wraps in 160 s.
-const GUARD_EVERY: Duration = Duration::from_secs(60);
-/// What the guard looks at.
-const GUARDED: [&str; 2] = ["settings", "rapl"];
 
 /// The exporter, ready to be scraped.
 pub struct Exporter {
@@ -27,7 +25,10 @@ pub struct Exporter {
     pub node: Node,
     scraper: Scraper,
     names: Vec<&'static str>,
-    last_scrape: Mutex<Instant>,
+    last_scrape: Last,
+    last_settings: Last,
+    /// How long settings may go unread; 0 for however long.
+    check_interval: Duration,
 }
 
 impl Exporter {
@@ -38,7 +39,9 @@ impl Exporter {
             node: Node::read(&paths, kernel.node_name.clone()),
             scraper: Scraper::new(&paths, entries, &kernel.collectors, kernel.timeout),
             names: entries.iter().map(|entry| entry.info.name).collect(),
-            last_scrape: Mutex::new(Instant::now()),
+            last_scrape: Last::now(),
+            last_settings: Last::now(),
+            check_interval: kernel.check_interval,
         }
     }
 
@@ -48,10 +51,10 @@ impl Exporter {
     /// No thread can be started to read with.
     pub async fn scrape(&self, selection: Selection) -> Result<Families, NoReader> {
         if selection == Selection::All {
-            *self
-                .last_scrape
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            self.last_scrape.renew();
+        }
+        if selection.takes(Settings::INFO.name) {
+            self.last_settings.renew();
         }
         self.scraper.scrape(selection).await
     }
@@ -108,33 +111,9 @@ impl Exporter {
         }
     }
 
-    /// Reads what must not be left unread for long whenever nobody scraped; never ends.
-    pub async fn guard(&self) {
-        let guarded = GUARDED.iter().filter(|name| self.names.contains(*name));
-        let selection = Selection::Only(guarded.map(|name| (*name).to_owned()).collect());
-        loop {
-            let last = *self
-                .last_scrape
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            let due = last + GUARD_EVERY;
-            if due > Instant::now() {
-                tokio::time::sleep_until(due.into()).await;
-                continue;
-            }
-            // A failure is logged where it happens.
-            let _ = self.scrape(selection.clone()).await;
-            tokio::time::sleep(GUARD_EVERY).await;
-        }
-    }
-
     /// The profile in force, for a page.
     pub async fn profile_part(&self) -> Markup {
-        let settings = ["settings"]
-            .iter()
-            .filter(|name| self.names.contains(*name));
-        let selection = Selection::Only(settings.map(|name| (*name).to_owned()).collect());
-        let families = self.scrape(selection).await;
+        let families = self.scrape(self.only(&[Settings::INFO.name])).await;
         page::profile(families.ok().as_deref())
     }
 

@@ -71,7 +71,7 @@ fn directory() -> PathBuf {
 }
 
 impl Fixture {
-    /// A machine with an empty `proc` and an empty `sys`.
+    /// A machine with an empty `proc`, `sys` and `dev`.
     ///
     /// # Panics
     ///
@@ -80,7 +80,7 @@ impl Fixture {
         let dir = TempDir::with_prefix("wakelag-fixture-")
             .unwrap_or_else(|error| panic!("a fixture: {error}"));
         let fixture = Fixture { dir };
-        for root in [fixture.procfs(), fixture.sysfs()] {
+        for root in [fixture.procfs(), fixture.sysfs(), fixture.devfs()] {
             fs::create_dir(&root).unwrap_or_else(|error| panic!("{}: {error}", root.display()));
         }
         fixture
@@ -99,7 +99,7 @@ impl Fixture {
         fixture
     }
 
-    /// The directory that holds `proc` and `sys`.
+    /// The directory that holds `proc`, `sys` and `dev`.
     pub fn root(&self) -> &Path {
         self.dir.path()
     }
@@ -112,6 +112,11 @@ impl Fixture {
     /// What `--path.sysfs` gets.
     pub fn sysfs(&self) -> PathBuf {
         self.root().join("sys")
+    }
+
+    /// What `--path.devfs` gets. No archive has device files: a test writes what a device answers.
+    pub fn devfs(&self) -> PathBuf {
+        self.root().join("dev")
     }
 
     /// Where a file such as `proc/stat` is in the file system.

@@ -59,3 +59,15 @@ fn a_file_that_is_not_understood_is_a_failure() {
     assert_eq!(outcome.state, State::Failed);
     assert_eq!(outcome.reason, "/sys/x:3: bad (and 1 more)");
 }
+
+#[test]
+fn what_was_forgone_for_lack_of_rights_is_said_and_leaves_the_state() {
+    let forgone = [read(Errno::EACCES), read(Errno::EACCES)];
+    let outcome = Outcome::judge(Ok(()), vec![]).without(&forgone);
+    assert_eq!(outcome.state, State::Ok);
+    assert!(outcome.reason.starts_with("without "), "{}", outcome.reason);
+    assert!(outcome.reason.ends_with("(and 1 more)"));
+    assert!(outcome.errors.is_empty());
+    let worse = Outcome::judge(Ok(()), vec![read(Errno::EIO)]);
+    assert_eq!(worse.clone().without(&forgone), worse);
+}

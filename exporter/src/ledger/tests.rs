@@ -21,7 +21,7 @@ impl Host {
     fn scrape(&mut self, seconds: u64, profile: Option<&str>, joules: Option<f64>) {
         let mut out = Sink::new();
         if let Some(profile) = profile {
-            out.put(&PROFILE_INFO, [profile, "", "", "", "", ""], 1.0);
+            out.put(&PROFILE_INFO, [profile, "", "", "", "", "", ""], 1.0);
         }
         if let Some(joules) = joules {
             let zone = |control_type| [control_type, "zone:0", "package-0", "0", ""];

@@ -20,14 +20,15 @@ const MAX_FILE_BYTES: usize = 64 << 20;
 pub struct Paths {
     pub(super) procfs: PathBuf,
     pub(super) sysfs: PathBuf,
+    pub(super) devfs: PathBuf,
     kept: Arc<AtomicUsize>,
     kept_limit: usize,
 }
 
 impl Paths {
-    /// Kernel files under `procfs` and `sysfs`. Raises the soft limit of open files to the hard one: 256 CPUs with
+    /// Kernel files under `procfs`, `sysfs` and `devfs`. Raises the soft limit of open files to the hard one: 256 CPUs with
     /// four idle states have 5120 files worth keeping.
-    pub fn new(procfs: PathBuf, sysfs: PathBuf) -> Self {
+    pub fn new(procfs: PathBuf, sysfs: PathBuf, devfs: PathBuf) -> Self {
         let limit = match getrlimit(Resource::RLIMIT_NOFILE) {
             Ok((_, hard)) if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() => hard,
             Ok((soft, _)) => soft,
@@ -37,6 +38,7 @@ impl Paths {
         Paths {
             procfs,
             sysfs,
+            devfs,
             kept: Arc::default(),
             kept_limit: kept_limit.unwrap_or(usize::MAX),
         }

@@ -4,7 +4,11 @@ use super::*;
 use crate::parse;
 
 fn root(dir: &Path) -> Root {
-    Root::new(Paths::new(dir.join("proc"), dir.join("sys")))
+    Root::new(Paths::new(
+        dir.join("proc"),
+        dir.join("sys"),
+        dir.join("dev"),
+    ))
 }
 
 fn tree() -> tempfile::TempDir {
@@ -82,4 +86,34 @@ fn what_is_optional_may_be_absent_but_not_broken() {
     );
     assert_eq!(root.take_tolerated().len(), 1);
     assert!(root.take_tolerated().is_empty());
+}
+
+#[test]
+fn what_only_root_may_read_is_forgone_and_said_but_what_is_broken_is_not() {
+    let dir = tree();
+    let root = root(dir.path());
+    let denied = Error::Read {
+        path: dir.path().join("sys/kernel/debug/sched/preempt"),
+        errno: Errno::EACCES,
+    };
+    assert_eq!(root.permitted::<u64>(Err(denied.clone())), None);
+    assert!(root.take_tolerated().is_empty());
+    assert_eq!(root.take_forgone(), [denied]);
+    std::fs::write(dir.path().join("sys/bad"), "x\n").unwrap();
+    let bad = root.parse_once(root.sys("bad"), parse::number);
+    assert_eq!(root.permitted(bad), None);
+    assert_eq!(root.take_tolerated().len(), 1);
+    assert!(root.take_forgone().is_empty());
+}
+
+#[test]
+fn a_device_is_not_kept_open() {
+    let dir = tree();
+    std::fs::create_dir_all(dir.path().join("dev")).unwrap();
+    std::fs::write(dir.path().join("dev/cpu_dma_latency"), [10, 0, 0, 0]).unwrap();
+    let root = root(dir.path());
+    let mut device = root.dev("cpu_dma_latency");
+    let bytes = root.parse_bytes(&mut device, |bytes| Ok(bytes.to_vec()));
+    assert_eq!(bytes, Ok(vec![10, 0, 0, 0]));
+    assert_eq!(root.paths.open_files(), 0);
 }

@@ -64,7 +64,7 @@ static MOODY: Entry = Entry::of::<Moody>();
 static STEADY: Entry = Entry::of::<Steady>();
 
 fn scraper(dir: &Path, deadline: Duration) -> Scraper {
-    let paths = Paths::new(dir.to_owned(), dir.to_owned());
+    let paths = Paths::new(dir.to_owned(), dir.to_owned(), dir.to_owned());
     Scraper::new(&paths, &[&MOODY, &STEADY], &Flags::default(), deadline)
 }
 

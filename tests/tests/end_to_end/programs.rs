@@ -13,6 +13,7 @@ pub(crate) fn exporter(machine: &Fixture) -> Program {
         &[
             &format!("--path.procfs={}", machine.procfs().display()),
             &format!("--path.sysfs={}", machine.sysfs().display()),
+            &format!("--path.devfs={}", machine.devfs().display()),
             &format!("--node.name={NODE}"),
             "--web.listen-address=127.0.0.1:0",
         ],

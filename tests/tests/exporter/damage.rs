@@ -28,6 +28,8 @@ const SETTINGS: [&str; 3] = [
     "wakelag_cpuidle_max_enabled",
 ];
 
+const TUNABLES: &[&str] = &["wakelag_sched_"];
+
 /// What is read of a machine by default. All else must not matter.
 fn reach(machine: &str, path: &str) -> Option<Reach> {
     let reach = |collectors, families| {
@@ -91,8 +93,12 @@ fn reach(machine: &str, path: &str) -> Option<Reach> {
             reach(&["cpuidle", "settings"], &["wakelag_cpuidle_info"])
         }
         "online" if dir.ends_with("system/cpu") => reach(
-            &["cpuidle", "settings", "cpufreq", "throttle"],
+            &["cpuidle", "settings", "cpufreq", "throttle", "sched"],
             &[
+                "wakelag_cpu_isolated",
+                "wakelag_cpu_nohz_full",
+                "wakelag_cpu_online",
+                "wakelag_sched_",
                 "wakelag_cpuidle_",
                 "wakelag_cpu_frequency",
                 "wakelag_cpu_scaling",
@@ -113,6 +119,35 @@ fn reach(machine: &str, path: &str) -> Option<Reach> {
         "physical_package_id" | "core_id" if machine == "intel-2s-icelake" => reach(
             &["throttle"],
             &["wakelag_cpu_core_throttle", "wakelag_cpu_package_throttle"],
+        ),
+        "cmdline" | "version" if dir == "proc" => reach(&["settings"], &[]),
+        "status" if dir.ends_with("_pstate") => reach(&["settings"], &[]),
+        "state" if dir.ends_with("sched_ext") => reach(&["settings"], &[]),
+        "preempt" | "features" if dir.ends_with("debug/sched") => {
+            reach(&["settings"], &["wakelag_sched_feature_enabled"])
+        }
+        "pm_qos_resume_latency_us" => reach(&["settings"], &[]),
+        _ if dir.ends_with("vulnerabilities") && file != "old_microcode" => {
+            reach(&["settings"], &[])
+        }
+        "base_slice_ns"
+        | "latency_ns"
+        | "min_granularity_ns"
+        | "wakeup_granularity_ns"
+        | "migration_cost_ns"
+        | "nr_migrate"
+            if dir.ends_with("debug/sched") =>
+        {
+            reach(&["sched"], TUNABLES)
+        }
+        "sched_rt_runtime_us"
+        | "sched_rt_period_us"
+        | "sched_cfs_bandwidth_slice_us"
+        | "sched_autogroup_enabled"
+        | "numa_balancing" => reach(&["sched"], TUNABLES),
+        "present" | "isolated" | "nohz_full" if dir.ends_with("system/cpu") => reach(
+            &["sched"],
+            &["wakelag_cpu_isolated", "wakelag_cpu_nohz_full"],
         ),
         "softirqs" => reach(&["softirqs"], &["wakelag_softirqs_"]),
         "stat" if dir == "proc" => reach(
@@ -152,7 +187,7 @@ fn with_damage(machine: &Fixture, path: &str, damage: Damage, look: impl FnOnce(
     fs::rename(&aside, &file).unwrap();
 }
 
-/// Files below `root`, without links, with those of one CPU and policy for all of them.
+/// Files below `root`, without links, with those of one CPU, policy and vulnerability for all of them.
 fn files(root: &Path, dir: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -170,7 +205,8 @@ fn files(root: &Path, dir: &Path, found: &mut Vec<String>) {
             "policy0/", "policy1/", "policy2/", "policy3/", "policy4/", "policy6/", "policy7/",
             "state0/", "state2/", "state1/",
         ])
-        .any(|other| relative.contains(other));
+        .any(|other| relative.contains(other))
+            || (relative.contains("/vulnerabilities/") && !relative.ends_with("/mds"));
         if kind.is_dir() {
             files(root, &path, found);
         } else if kind.is_file() && !again {

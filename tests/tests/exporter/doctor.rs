@@ -10,6 +10,7 @@ fn doctor(machine: &Fixture, format: &str) -> String {
         .arg("doctor")
         .arg(format!("--path.procfs={}", machine.procfs().display()))
         .arg(format!("--path.sysfs={}", machine.sysfs().display()))
+        .arg(format!("--path.devfs={}", machine.devfs().display()))
         .arg(format!("--format={format}"))
         .output()
         .unwrap();

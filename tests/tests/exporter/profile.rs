@@ -1,6 +1,9 @@
 //! A change of settings between scrapes: profile, time and energy.
 
+use std::time::Duration;
+
 use crate::series::{Host, Series, label, starting};
+use crate::support;
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -119,4 +122,30 @@ fn settings_that_come_and_go_for_ever_do_not_grow_the_exposition() {
         most = most.max(starting(&series, "wakelag_profile_").len());
     }
     assert!(most < 450, "{most} series for 150 profiles");
+}
+
+/// How long before the scrape that shows it a change was dated, when it happened about 4 s before.
+fn dated_before_scrape(check_interval: Duration) -> f64 {
+    let machine = tests::fixture::unpack("guest-empty");
+    let exporter = support::exporter_that_checks(&machine, check_interval);
+    support::scrape(&exporter);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    machine.write(&format!("{CPU}/smt/control"), "off\n");
+    let guarded = async { tokio::time::timeout(Duration::from_secs(4), exporter.guard()).await };
+    runtime.block_on(guarded).unwrap_err();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let series = crate::series::series(&support::scrape(&exporter));
+    assert_eq!(series["wakelag_profile_changes_total"], 1.0);
+    now.unwrap().as_secs_f64() - series["wakelag_profile_last_change_timestamp_seconds"]
+}
+
+#[test]
+fn a_change_between_two_scrapes_is_dated_when_it_happens_unless_checks_are_off() {
+    let ago = dated_before_scrape(Duration::from_millis(100));
+    assert!(ago > 1.0, "{ago} s before the scrape");
+    let ago = dated_before_scrape(Duration::ZERO);
+    assert!(ago <= 0.0, "{ago} s before the scrape");
 }

@@ -27,13 +27,29 @@ pub fn exporter_of(machine: &Fixture, flags: &[&str]) -> Exporter {
     configured(machine, Duration::from_secs(10), flags)
 }
 
+/// An exporter that looks for changed settings by itself while its guard runs.
+pub fn exporter_that_checks(machine: &Fixture, check_interval: Duration) -> Exporter {
+    configured_to_check(machine, Duration::from_secs(10), &[], check_interval)
+}
+
 fn configured(machine: &Fixture, timeout: Duration, flags: &[&str]) -> Exporter {
+    configured_to_check(machine, timeout, flags, Duration::ZERO)
+}
+
+fn configured_to_check(
+    machine: &Fixture,
+    timeout: Duration,
+    flags: &[&str],
+    check_interval: Duration,
+) -> Exporter {
     let command = Flags::augment_args(with_collectors(Command::new("exporter")));
     let line = ["exporter"].iter().chain(flags);
     let matches = command.try_get_matches_from(line).unwrap();
     let kernel = Kernel {
         procfs: machine.procfs(),
         sysfs: machine.sysfs(),
+        devfs: machine.devfs(),
+        check_interval,
         node_name: None,
         timeout,
         collectors: Flags::from_arg_matches(&matches).unwrap(),

@@ -166,6 +166,9 @@ impl WebConfig {
         let reloaded = self.reload();
         systemd::ready();
         match &reloaded {
+            Ok(()) if self.path.is_none() => {
+                tracing::info!("asked to reload: there is no web configuration file");
+            }
             Ok(()) => tracing::info!("web configuration reloaded"),
             Err(error) => {
                 tracing::error!(%error, "web configuration refused: the one in force stays")

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 
-use super::on_off;
+use super::chosen::{Count, Flags, Values};
+use super::{on_off, qos};
 use crate::cpus::{self, IdleState};
 use crate::parse::{self, ParseError};
 use crate::root::{Dir, Error, Kept, Root, absent};
-use crate::settings::Spread;
 
 /// Files with settings, by policy and by CPU.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Layout {
 
 #[derive(Debug)]
 struct PolicyFiles {
-    cpus: usize,
+    cpus: Count,
     /// File and text.
     driver: Option<(Kept, String)>,
     governor: Option<Kept>,
@@ -35,33 +35,47 @@ struct PolicyFiles {
 #[derive(Debug)]
 struct IdleFiles {
     label: String,
+    cpus: Count,
     states: Arc<Vec<IdleState>>,
     disable: Vec<Option<Kept>>,
+    resume_latency: Option<Kept>,
 }
 
 /// The settings of all policies.
 #[derive(Debug, Default)]
 pub(super) struct Frequency {
-    pub(super) governor: Spread,
-    pub(super) driver: Spread,
-    pub(super) epp: Spread,
-    pub(super) boost: Option<Spread>,
+    pub(super) governor: Values,
+    pub(super) driver: Values,
+    pub(super) epp: Values,
+    pub(super) boost: Option<Values>,
 }
 
 /// The idle states of one CPU.
 #[derive(Debug)]
 pub(super) struct CpuIdle {
     pub(super) label: String,
+    /// One, and whether the profile is about it.
+    pub(super) cpus: Count,
     pub(super) states: Arc<Vec<IdleState>>,
     /// Whether each is switched off; nothing where that could not be read.
     pub(super) disabled: Vec<Option<bool>>,
+    /// What PM QoS allows this CPU alone to take for waking up, in microseconds.
+    pub(super) resume_limit_us: Option<u64>,
+    /// The tighter of that and the limit of the host.
+    pub(super) limit_us: Option<u64>,
 }
 
 impl CpuIdle {
-    /// The deepest state that is enabled; nothing where a deeper one may be enabled too for all that is known.
-    pub(super) fn deepest_enabled(&self) -> Option<&IdleState> {
+    /// The deepest state that is neither switched off nor slower than the limit; nothing where a deeper one may be allowed
+    /// too for all that is known. The first state is always allowed: governors fall back to it.
+    pub(super) fn deepest_allowed(&self) -> Option<&IdleState> {
+        let too_slow = |state: &IdleState| {
+            let slower = state.exit_latency_us.zip(self.limit_us);
+            state.index > 0 && slower.is_some_and(|(us, limit_us)| us > limit_us)
+        };
         let mut deepest_first = self.states.iter().zip(&self.disabled).rev();
-        let (state, disabled) = deepest_first.find(|(_, disabled)| **disabled != Some(true))?;
+        let (state, disabled) =
+            deepest_first.find(|(state, disabled)| **disabled != Some(true) && !too_slow(state))?;
         disabled.is_some().then_some(state)
     }
 }
@@ -84,24 +98,24 @@ impl Layout {
     }
 
     /// Looks for the files with settings of the CPUs `online`.
-    pub(super) fn scan(root: &Root, online: Vec<u32>, driver: Option<String>) -> Self {
+    pub(super) fn scan(
+        root: &Root,
+        flags: &Flags,
+        online: Vec<u32>,
+        driver: Option<String>,
+    ) -> Self {
         let errors_before = root.tolerated();
         let policies = root.optional(cpus::policies(root)).unwrap_or_default();
         let epp_is_free = OnceCell::new();
         let policies: Vec<_> = policies
             .into_iter()
-            .filter_map(|policy| root.tolerate(PolicyFiles::scan(root, &policy, &epp_is_free)))
-            .collect();
-        let idle = online.iter().filter_map(|cpu| {
-            let states = root.optional(cpus::idle_states(root, *cpu))?;
-            let (states, dirs): (Vec<_>, Vec<_>) = states.into_iter().unzip();
-            let disable = |dir: &Dir| dir.file(root, "disable");
-            Some(IdleFiles {
-                label: cpu.to_string(),
-                disable: dirs.iter().map(disable).collect(),
-                states: Arc::new(states),
+            .filter_map(|policy| {
+                root.tolerate(PolicyFiles::scan(root, flags, &policy, &epp_is_free))
             })
-        });
+            .collect();
+        let idle = online
+            .iter()
+            .filter_map(|cpu| IdleFiles::scan(root, flags, *cpu));
         let idle = idle.collect();
         Layout {
             stale: root.tolerated() > errors_before,
@@ -117,13 +131,13 @@ impl Layout {
         let mut frequency = Frequency::default();
         for policy in &mut self.policies {
             if let Some(governor) = read(root, &mut policy.governor, parse::word, stale) {
-                frequency.governor.add(governor, policy.cpus);
+                frequency.governor.add(&governor, policy.cpus);
             }
             if let Some((_, driver)) = &policy.driver {
-                frequency.driver.add(driver.clone(), policy.cpus);
+                frequency.driver.add(driver, policy.cpus);
             }
             if let Some(epp) = read(root, &mut policy.epp, parse::word, stale) {
-                frequency.epp.add(epp, policy.cpus);
+                frequency.epp.add(&epp, policy.cpus);
             }
             if let Some(boost) = read(root, &mut policy.boost, parse::switch, stale) {
                 let spread = frequency.boost.get_or_insert_default();
@@ -133,16 +147,23 @@ impl Layout {
         frequency
     }
 
-    pub(super) fn read_idle(&mut self, root: &Root) -> Vec<CpuIdle> {
+    /// The idle states of all CPUs under a `limit_us` of the host.
+    pub(super) fn read_idle(&mut self, root: &Root, limit_us: Option<u64>) -> Vec<CpuIdle> {
         let stale = &mut self.stale;
         let mut idle = Vec::with_capacity(self.idle.len());
         for cpu in &mut self.idle {
             let files = cpu.disable.iter_mut();
             let disabled = files.map(|file| read(root, file, parse::switch, stale));
+            let disabled = disabled.collect();
+            let resume_limit_us = read(root, &mut cpu.resume_latency, qos::resume_latency, stale);
+            let resume_limit_us = resume_limit_us.flatten();
             idle.push(CpuIdle {
-                disabled: disabled.collect(),
                 label: cpu.label.clone(),
+                cpus: cpu.cpus,
                 states: Arc::clone(&cpu.states),
+                disabled,
+                resume_limit_us,
+                limit_us: qos::tighter(limit_us, resume_limit_us),
             });
         }
         // A driver that came back may have other states and policies.
@@ -164,9 +185,27 @@ fn read<T>(
     root.tolerate(result)
 }
 
+impl IdleFiles {
+    fn scan(root: &Root, flags: &Flags, cpu: u32) -> Option<Self> {
+        let states = root.optional(cpus::idle_states(root, cpu))?;
+        let (states, dirs): (Vec<_>, Vec<_>) = states.into_iter().unzip();
+        let disable = |dir: &Dir| dir.file(root, "disable");
+        let power = Dir::list(root, format!("devices/system/cpu/cpu{cpu}/power"));
+        let power = root.optional(power);
+        Some(IdleFiles {
+            label: cpu.to_string(),
+            cpus: flags.count(&[cpu]),
+            disable: dirs.iter().map(disable).collect(),
+            resume_latency: power.and_then(|dir| dir.file(root, "pm_qos_resume_latency_us")),
+            states: Arc::new(states),
+        })
+    }
+}
+
 impl PolicyFiles {
     fn scan(
         root: &Root,
+        flags: &Flags,
         policy: &cpus::Policy,
         epp_is_free: &OnceCell<bool>,
     ) -> Result<Self, Error> {
@@ -178,7 +217,7 @@ impl PolicyFiles {
         let epp = dir.file(root, "energy_performance_preference");
         let is_amd = matches!(&driver, Some((_, name)) if name == "amd-pstate-epp");
         Ok(PolicyFiles {
-            cpus: policy.cpus.len(),
+            cpus: flags.count(&policy.cpus),
             governor: dir.file(root, "scaling_governor"),
             epp: epp.filter(|_| is_amd && *epp_is_free.get_or_init(|| amd_epp_is_free(root))),
             boost: dir.file(root, "boost"),
