@@ -1,5 +1,6 @@
 //! CPUs are taken offline and brought back, one alone and by SMT.
 
+use crate::transcript::Scrape;
 use crate::{PROFILE, lab};
 
 pub(crate) const STEPS: &str = r#"
@@ -17,14 +18,27 @@ echo on >$cpu/smt/control
 scrape smt.on
 "#;
 
+/// Families that know of a CPU whether it is online or not.
+const OF_ANY_CPU: [&str; 3] = [
+    "wakelag_cpu_isolated",
+    "wakelag_cpu_nohz_full",
+    "wakelag_cpu_online",
+];
+
 #[test]
 fn a_cpu_that_goes_offline_takes_its_series_along_and_brings_them_back() {
     let lab = lab();
     let (before, on) = (lab.scrape("cpus.before"), lab.scrape("cpus.one.on"));
     let families = before.families_with("cpu=\"2\"");
     assert!(families.len() >= 10, "{families:?}");
+    let online = |scrape: &Scrape| scrape.value("wakelag_cpu_online{cpu=\"2\"}");
+    assert_eq!((online(&before), online(&on)), (1.0, 1.0));
     for off in ["cpus.one.off", "cpus.one.off.again"].map(|name| lab.scrape(name)) {
-        assert_eq!(off.families_with("cpu=\"2\""), [""; 0]);
+        // What is known of a CPU that is not there.
+        let mut left = off.families_with("cpu=\"2\"");
+        left.retain(|family| !OF_ANY_CPU.contains(family));
+        assert_eq!(left, [""; 0]);
+        assert_eq!(online(&off), 0.0);
         assert_eq!(off.families_with("cpu=\"1\""), families);
         assert_eq!(off.profile(), PROFILE);
         assert_eq!(off.troubles(), []);

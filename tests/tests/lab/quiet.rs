@@ -76,6 +76,15 @@ fn the_scrapes_had_what_to_read_of_the_cpu_that_sleeps() {
     assert_eq!(of_cpu_3("wakelag_cpuidle_state_entries_total"), 4);
     assert_eq!(of_cpu_3("wakelag_cpu_scaling_frequency_hertz"), 1);
     assert_eq!(of_cpu_3("wakelag_schedstat_running_seconds_total"), 1);
+    assert!(
+        !before
+            .series("wakelag_interrupts_kind_total", "")
+            .is_empty()
+    );
+    assert_eq!(
+        before.value("wakelag_tasks_processes{group=\"sleeps\"}"),
+        1.0
+    );
     // All of the exporter's own work is in between, and none of it was on that CPU.
     let ran_s = |cpu: u32| {
         let series = format!("wakelag_schedstat_running_seconds_total{{cpu=\"{cpu}\"}}");

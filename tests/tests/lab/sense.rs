@@ -24,7 +24,10 @@ fn collectors_are_well_on_a_kernel_that_has_everything() {
         "cpufreq",
         "schedstat",
         "stat",
+        "softirqs",
+        "interrupts",
         "pressure",
+        "tasks",
     ] {
         let state =
             format!("wakelag_scrape_collector_state{{collector=\"{collector}\",state=\"ok\"}}");
@@ -102,4 +105,17 @@ fn the_profile_is_what_the_kernel_started_with() {
     let node = first.series("wakelag_node_info", "");
     let release = format!("release=\"{}\"", lab().text("kernel").trim());
     assert!(node[0].0.contains(&release), "{node:?}");
+}
+
+#[test]
+fn the_cpu_that_was_set_apart_at_boot_is_known() {
+    let first = lab().scrape("first");
+    for cpu in 0..CPUS {
+        let of = |what: &str| first.value(&format!("wakelag_cpu_{what}{{cpu=\"{cpu}\"}}"));
+        let apart = f64::from(u8::from(cpu == 3));
+        assert_eq!(
+            (of("isolated"), of("nohz_full"), of("online")),
+            (apart, apart, 1.0)
+        );
+    }
 }
