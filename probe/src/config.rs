@@ -8,13 +8,12 @@ mod address;
 mod check;
 mod duration;
 mod file;
-mod locate;
-mod text;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Uri;
 use toolkit::config::{Error, Secret};
 
 pub use address::Address;
@@ -37,7 +36,7 @@ pub struct Target {
     /// Label `node`: the host whose CPUs serve it.
     pub node: String,
     /// Base URL of the exporter that knows that host's profile; `None` where it is read in process.
-    pub profile_from: Option<String>,
+    pub profile_from: Option<Uri>,
     /// Engine and how to reach it.
     pub access: Access,
     /// How long connecting and one query may take.

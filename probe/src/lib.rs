@@ -39,13 +39,10 @@ pub enum Error {
     Bench(#[from] bench::Error),
     /// The page and the metrics cannot be served.
     #[error(transparent)]
-    Bind(#[from] toolkit::web::BindError),
+    Web(#[from] toolkit::web::StartError),
     /// Something the program runs on could not be had: a thread, a signal, a socket.
     #[error("cannot start: {0}")]
     Runtime(std::io::Error),
-    /// An exporter's address is none.
-    #[error("profile_from {0}: not an address such as http://db1:9973")]
-    ProfileFrom(String),
     /// The result could not be printed.
     #[error("cannot print the result: {0}")]
     Print(#[from] std::io::Error),

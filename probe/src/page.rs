@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::record::Failing;
 use crate::record::recent::Snapshot;
 
 const FIRST: &str = "first";
@@ -14,16 +15,22 @@ const MIN_SPAN_S: f64 = 60.0;
 /// Points further apart than this are not joined: nothing was measured between.
 const GAP_S: f64 = 20.0;
 
-/// The lanes, as they are at `now`, in seconds since the epoch.
-pub fn lanes(snapshots: &[Snapshot], now: f64) -> Markup {
+/// The lanes, with what was measured in the last minutes and who does not answer now.
+pub fn lanes(snapshots: &[Snapshot], failing: &[Failing]) -> Markup {
     html! {
         h2 { "Latency" }
+        @for lane in failing {
+            p {
+                "The last query of " strong { (lane.workload) " on " (lane.target) } " was not answered: "
+                code { (lane.result) } ". The log says more."
+            }
+        }
         @if snapshots.is_empty() {
-            p .quiet { "No query has been answered yet." }
+            p .quiet { "No query has been measured in the last ten minutes." }
         } @else {
             (table(snapshots))
         }
-        @for workload in workloads(snapshots) { (figure(&workload, now)) }
+        @for workload in workloads(snapshots) { (figure(&workload)) }
     }
 }
 
@@ -59,8 +66,8 @@ fn table(snapshots: &[Snapshot]) -> Markup {
                             td { (lane.target) }
                             td { (lane.workload) }
                             td class=(lane.position) { (spoken(lane.position)) }
-                            td .number { (duration(lane.p50_s)) }
-                            td .number { (duration(lane.p99_s)) }
+                            td .number { (known(lane.quantiles.map(|known| known.p50_s))) }
+                            td .number { (known(lane.quantiles.map(|known| known.p99_s))) }
                             td .number { (lane.count) }
                             td { code { (lane.profile) } }
                         }
@@ -78,18 +85,18 @@ fn spoken(position: &str) -> &'static str {
     }
 }
 
-fn figure(lanes: &[&Snapshot], now: f64) -> Markup {
+fn figure(lanes: &[&Snapshot]) -> Markup {
     let (Some(lane), Some(top)) = (lanes.first(), highest(lanes)) else {
         return html! {};
     };
-    let span = span_s(lanes, now);
+    let span = span_s(lanes);
     let described = format!("p50 of {} on {} over time", lane.workload, lane.target);
     html! {
         figure {
             figcaption {
                 strong { (lane.workload) " on " (lane.target) }
                 @for lane in lanes {
-                    span class=(lane.position) { "■ " (spoken(lane.position)) ", p50 " (duration(lane.p50_s)) }
+                    span class=(lane.position) { "■ " (spoken(lane.position)) ", p50 " (known(lane.quantiles.map(|known| known.p50_s))) }
                 }
             }
             @if let Some(sentence) = cost(lanes) { p .sentence { (sentence) } }
@@ -98,7 +105,7 @@ fn figure(lanes: &[&Snapshot], now: f64) -> Markup {
                 line x1="0" x2=(WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
                 line x1="0" x2=(WIDTH) y1="0" y2="0" {}
                 @for lane in lanes {
-                    @for points in lines(&lane.history, now, span, top) {
+                    @for points in lines(&lane.history, span, top) {
                         polyline class=(lane.position) points=(points) {}
                     }
                 }
@@ -111,7 +118,7 @@ fn figure(lanes: &[&Snapshot], now: f64) -> Markup {
 /// What the pause costs, where the workload has one.
 fn cost(lanes: &[&Snapshot]) -> Option<String> {
     let of = |position: &str| lanes.iter().find(|lane| lane.position == position);
-    let (first, next) = (of(FIRST)?, of(NEXT)?);
+    let (first, next) = (of(FIRST)?.quantiles?, of(NEXT)?.quantiles?);
     let slower = first.p50_s - next.p50_s;
     if slower <= 0.0 {
         return Some(
@@ -130,22 +137,21 @@ fn highest(lanes: &[&Snapshot]) -> Option<f64> {
     points.map(|(_, p50_s)| *p50_s).reduce(f64::max)
 }
 
-/// The time from the oldest point to `now`, in seconds.
-fn span_s(lanes: &[&Snapshot], now: f64) -> f64 {
+/// The time since the oldest point, in seconds.
+fn span_s(lanes: &[&Snapshot]) -> f64 {
     let points = lanes.iter().flat_map(|lane| &lane.history);
-    let ages = points.map(|(at, _)| now - *at as f64);
+    let ages = points.map(|(age, _)| *age);
     ages.fold(MIN_SPAN_S, f64::max)
 }
 
 /// The points of `history` as lines, broken where nothing was measured.
-fn lines(history: &[(u64, f64)], now: f64, span: f64, top: f64) -> Vec<String> {
+fn lines(history: &[(f64, f64)], span: f64, top: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut last: Option<f64> = None;
-    for (at, p50_s) in history {
-        let at = *at as f64;
-        let x = WIDTH * (1.0 - (now - at) / span);
+    for (age, p50_s) in history {
+        let x = WIDTH * (1.0 - age / span);
         let y = HEIGHT * (1.0 - p50_s / top);
-        let joined = last.is_some_and(|last| at - last <= GAP_S);
+        let joined = last.is_some_and(|last| last - age <= GAP_S);
         let point = format!("{x:.1},{y:.1}");
         match lines.last_mut() {
             Some(line) if joined => {
@@ -154,9 +160,14 @@ fn lines(history: &[(u64, f64)], now: f64, span: f64, top: f64) -> Vec<String> {
             }
             _ => lines.push(point),
         }
-        last = Some(at);
+        last = Some(*age);
     }
     lines
+}
+
+/// A duration in seconds, or a dash where nothing was measured.
+fn known(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "–".to_owned(), duration)
 }
 
 /// A duration in seconds as a person reads it.
@@ -173,6 +184,7 @@ fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::recent::Quantiles;
 
     fn lane(position: &'static str, p50_s: f64) -> Snapshot {
         Snapshot {
@@ -181,16 +193,15 @@ mod tests {
             position,
             profile: "<b>".into(),
             count: 7,
-            p50_s,
-            p99_s: 0.2,
-            history: vec![(100, p50_s), (105, p50_s), (200, p50_s)],
+            quantiles: Some(Quantiles { p50_s, p99_s: 0.2 }),
+            history: vec![(110.0, p50_s), (105.0, p50_s), (10.0, p50_s)],
         }
     }
 
     #[test]
     fn a_pause_is_said_in_a_sentence_and_names_are_escaped() {
         let lanes = [lane(FIRST, 60e-6), lane(NEXT, 12e-6)];
-        let page = super::lanes(&lanes, 210.0).into_string();
+        let page = super::lanes(&lanes, &[]).into_string();
         assert!(
             page.contains("After a pause a query takes 48.0 µs longer: 5.0 times"),
             "{page}"
@@ -200,11 +211,34 @@ mod tests {
 
     #[test]
     fn a_line_breaks_where_nothing_was_measured() {
-        let history = [(100, 1.0), (105, 0.5), (200, 1.0)];
+        let history = [(600.0, 1.0), (595.0, 0.5), (500.0, 1.0)];
         assert_eq!(
-            lines(&history, 700.0, 600.0, 1.0),
+            lines(&history, 600.0, 1.0),
             ["0.0,0.0 5.0,60.0", "100.0,0.0"]
         );
+    }
+
+    #[test]
+    fn a_database_that_does_not_answer_is_named_and_has_no_figures() {
+        let silent = Snapshot {
+            quantiles: None,
+            count: 0,
+            ..lane(FIRST, 60e-6)
+        };
+        let failing = Failing {
+            target: "orders".into(),
+            workload: "select1".into(),
+            result: "refused",
+        };
+        let page = super::lanes(&[silent], &[failing]).into_string();
+        assert!(
+            page.contains(
+                "<strong>select1 on orders</strong> was not answered: <code>refused</code>"
+            ),
+            "{page}"
+        );
+        assert!(page.contains("<td class=\"number\">–</td>"), "{page}");
+        assert!(!page.contains("After a pause"), "{page}");
     }
 
     #[test]

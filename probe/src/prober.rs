@@ -9,13 +9,18 @@ use toolkit::metric::Sink;
 use crate::config::{Config, Target};
 use crate::engine;
 use crate::record::recent::Snapshot;
-use crate::record::{Recorder, metrics};
+use crate::record::{Failing, Recorder, metrics};
 use crate::runner::{self, Lane, Observer};
 use crate::schedule::Stop;
 
 /// Lanes start spread over this time, so that patterns whose periods have a common divisor (the presets': 50 ms) do
 /// not meet: a query that is to be the first after a pause must not find its CPU busy with another lane's.
 const SPREAD: Duration = Duration::from_millis(50);
+
+/// A lane that connects or asks is waited for this long when the program ends: what both may take by default. With
+/// longer timeouts, or on a file system that hangs, it would be minutes, and whoever asked the program to end has long
+/// killed it.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Why lanes could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -144,21 +149,39 @@ impl Prober {
         }
     }
 
-    /// What a page shows: one for each target, workload and position asked so far.
+    /// The workloads whose last query was not answered, for a page.
+    pub fn failing(&self) -> Vec<Failing> {
+        let failing = self.recorders().map(|recorder| recorder.failing());
+        failing.flatten().collect()
+    }
+
+    /// What a page shows: one for each target, workload and position answered in the last ten minutes.
     pub fn snapshots(&self) -> Vec<Snapshot> {
         let snapshots = self.recorders().map(|recorder| recorder.snapshots());
         snapshots.flatten().collect()
     }
 
-    /// Ends every lane and waits for it: at most for 100 ms and what a connect and a query may take. What was recorded
-    /// stays; stopping again changes nothing.
+    /// Ends every lane and waits for it: at most for [`GRACE`]. What was recorded stays; stopping again changes nothing.
     pub fn stop(&self) {
         self.stop.stop();
         let lanes = std::mem::take(&mut *self.lanes.lock().unwrap_or_else(PoisonError::into_inner));
+        let deadline = Instant::now() + GRACE;
+        let mut hung = 0;
         for lane in lanes {
-            if lane.join().is_err() {
+            while !lane.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            if !lane.is_finished() {
+                hung += 1;
+            } else if lane.join().is_err() {
                 tracing::error!("a lane ended in a panic");
             }
+        }
+        if hung > 0 {
+            tracing::warn!(
+                lanes = hung,
+                "the program ends while lanes wait for a database"
+            );
         }
     }
 }
@@ -206,6 +229,22 @@ mod tests {
         let stopping = Instant::now();
         prober.stop();
         assert!(stopping.elapsed() < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_lane_that_hangs_does_not_hold_up_the_end_of_the_program() {
+        // The system takes the connection, and nobody ever answers it.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!(
+            "targets: [{{name: a, engine: postgres, address: '{}', user: u, timeout: {{connect: 5m}}, workloads: [select1]}}]",
+            silent.local_addr().unwrap()
+        );
+        let config = crate::config::parse("probe.yaml".as_ref(), &text).unwrap();
+        let prober = Prober::start(config).unwrap();
+        let _lane = silent.accept().unwrap();
+        let stopping = Instant::now();
+        prober.stop();
+        assert!(stopping.elapsed() < GRACE * 2);
     }
 
     #[test]

@@ -22,8 +22,13 @@ use self::settled::Settled;
 use crate::engine::{Failure, Outcome, Peer, Phases};
 use crate::runner::{Observer, Position, Sample};
 
-/// How many samples wait for a reading of the profile: over five minutes of the busiest preset, and 5 MB.
-const MAX_PENDING: usize = 65_536;
+/// How many samples wait for a reading of the profile: what a closed loop against an embedded database brings between
+/// two readings, a second apart, and 20 MB. Nothing else comes near it.
+const MAX_PENDING: usize = 1 << 18;
+
+/// For this long after a change was logged no other one is: a server that breaks every other query would fill the disk.
+/// What lasts is logged by the first query after it.
+const QUIET: Duration = Duration::from_secs(10);
 
 /// Everything about one workload on one target.
 #[derive(Debug)]
@@ -33,6 +38,17 @@ pub struct Recorder {
     workload: String,
     live: Mutex<Live>,
     settled: Mutex<Settled>,
+}
+
+/// A workload whose last query was not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failing {
+    /// Label `target`.
+    pub target: String,
+    /// Label `workload`.
+    pub workload: String,
+    /// Label `result`.
+    pub result: &'static str,
 }
 
 /// What lanes write.
@@ -52,6 +68,8 @@ struct Seen {
     phases: BTreeMap<&'static str, Latency>,
     timer_lag: Latency,
     last: Option<Outcome>,
+    /// What was logged last, and when; nothing as long as every query was answered.
+    told: Option<(Outcome, Instant)>,
     peer: Option<Peer>,
 }
 
@@ -133,7 +151,17 @@ impl Recorder {
         out.put(&metrics::RECONNECTS, [t, n, w], seen.reconnects as f64);
     }
 
-    /// What a page shows: one for each position asked so far.
+    /// How the last query ended, where that was no answer.
+    pub fn failing(&self) -> Option<Failing> {
+        let last = self.live().seen.last.filter(|last| !is_answer(*last))?;
+        Some(Failing {
+            target: self.target.clone(),
+            workload: self.workload.clone(),
+            result: last.label(),
+        })
+    }
+
+    /// What a page shows: one for each position that was answered in the last ten minutes.
     pub fn snapshots(&self) -> Vec<Snapshot> {
         self.settled().snapshots(&self.target, &self.workload)
     }
@@ -147,15 +175,15 @@ impl Recorder {
         self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes how a query ended, and logs where that is different from the one before.
+    /// Notes how a query ended, and logs where that is different from what was logged last.
     fn ended(&self, outcome: Outcome, message: &str) {
-        let before = self.live().seen.last.replace(outcome);
+        if !self.live().seen.end(outcome, Instant::now()) {
+            return;
+        }
         let (target, workload) = (&*self.target, &*self.workload);
         if is_answer(outcome) {
-            if before.is_some_and(|before| !is_answer(before)) {
-                tracing::info!(target, workload, "answers again");
-            }
-        } else if before != Some(outcome) {
+            tracing::info!(target, workload, "answers again");
+        } else {
             let result = outcome.label();
             tracing::warn!(target, workload, result, message, "no answer");
         }
@@ -169,6 +197,22 @@ fn is_answer(outcome: Outcome) -> bool {
 }
 
 impl Seen {
+    /// Notes how a query ended at `now`; whether that is to be logged.
+    fn end(&mut self, outcome: Outcome, now: Instant) -> bool {
+        self.last = Some(outcome);
+        let is_news = match self.told {
+            None => !is_answer(outcome),
+            Some((told, _)) if is_answer(told) => !is_answer(outcome),
+            Some((told, _)) => told != outcome,
+        };
+        let is_soon = |(_, at)| now.saturating_duration_since(at) < QUIET;
+        let tell = is_news && !self.told.is_some_and(is_soon);
+        if tell {
+            self.told = Some((outcome, now));
+        }
+        tell
+    }
+
     fn count(&mut self, outcome: Outcome) {
         *self.outcomes.entry(outcome.label()).or_default() += 1;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use exporter::collector::Entry;
 use exporter::node::Node;
@@ -40,26 +40,28 @@ pub fn run(config: Config, options: &Options) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(Error::Runtime)?;
-    runtime.block_on(serve(config, options))
+    let served = runtime.block_on(serve(config, options));
+    // Dropping it would wait for a look-up of an exporter's name: half a minute where no name server answers.
+    runtime.shutdown_background();
+    served
 }
 
 async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
     let default = SocketAddr::from(([127, 0, 0, 1], 9974));
-    let listener = web::bind(options.web.listen_address.unwrap_or(default)).await?;
-    let address = listener.local_addr().map_err(Error::Runtime)?;
+    let server = web::Server::open(&options.web, default).await?;
     let shutdown = web::terminated().map_err(Error::Runtime)?;
     let exporter = Arc::new(exporter(options));
     name_this_host(&mut config, &exporter.node);
-    let sources = sources(&config, &exporter)?;
+    let sources = sources(&config, &exporter);
     let site = Arc::new(Probe {
         prober: Prober::start(config)?,
         with_exporter: options.collectors.is_some(),
         exporter,
     });
-    tracing::info!(
-        targets = site.prober.targets().len(),
-        "serving http://{address}/ and http://{address}/metrics"
-    );
+    let targets = site.prober.targets().len();
+    for url in server.urls() {
+        tracing::info!(targets, "serving {url}/ and {url}/metrics");
+    }
     let mut tasks = tokio::task::JoinSet::new();
     for (node, source) in sources {
         let site = Arc::clone(&site);
@@ -69,13 +71,7 @@ async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
         let exporter = Arc::clone(&site.exporter);
         tasks.spawn(async move { exporter.guard().await });
     }
-    web::serve(
-        listener,
-        Arc::clone(&site),
-        options.web.max_requests,
-        shutdown,
-    )
-    .await;
+    server.serve(Arc::clone(&site), shutdown).await;
     tasks.shutdown().await;
     site.prober.stop();
     Ok(())
@@ -102,7 +98,7 @@ fn name_this_host(config: &mut Config, node: &Node) {
 }
 
 /// Who knows the profile of each node: the exporter that one of its targets names, else this process for this host.
-fn sources(config: &Config, exporter: &Arc<Exporter>) -> Result<BTreeMap<String, Source>, Error> {
+fn sources(config: &Config, exporter: &Arc<Exporter>) -> BTreeMap<String, Source> {
     let mut sources = BTreeMap::new();
     for target in &config.targets {
         let here = target.node == exporter.node.name;
@@ -113,11 +109,10 @@ fn sources(config: &Config, exporter: &Arc<Exporter>) -> Result<BTreeMap<String,
                 false => Source::Nobody,
             });
         if let Some(url) = &target.profile_from {
-            let address = url.parse().map_err(|_| Error::ProfileFrom(url.clone()))?;
-            sources.insert(target.node.clone(), Source::There(address));
+            sources.insert(target.node.clone(), Source::There(url.clone()));
         }
     }
-    Ok(sources)
+    sources
 }
 
 /// Reads the profile of `node` again and again and tells its lanes; never ends.
@@ -149,11 +144,9 @@ struct Probe {
 
 impl Site for Probe {
     async fn page(&self) -> Markup {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0.0, |since| since.as_secs_f64());
         let content = html! {
             (self.exporter.profile_part().await)
-            (page::lanes(&self.prober.snapshots(), now))
+            (page::lanes(&self.prober.snapshots(), &self.prober.failing()))
             (self.exporter.collectors_part())
         };
         let purpose = "What CPU power management costs a query, and what it saves.";

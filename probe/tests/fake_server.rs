@@ -100,6 +100,19 @@ fn what_no_server_may_send_is_a_protocol_error() {
 }
 
 #[test]
+fn an_error_of_megabytes_is_no_log_line_of_megabytes() {
+    let error = [b"SERROR\0C42601\0M", &vec![b'x'; 2 << 20][..], b"\0\0"].concat();
+    let answer = [message(b'E', &error), ready()].concat();
+    let failure = query(move |stream| stream.write_all(&answer).unwrap()).unwrap_err();
+    assert_eq!(
+        (failure.outcome, failure.usable),
+        (Outcome::ServerError, true)
+    );
+    assert!(failure.message.ends_with("x (42601)"));
+    assert!(failure.message.len() < 2000, "{}", failure.message.len());
+}
+
+#[test]
 fn a_reply_may_come_byte_by_byte_and_be_long() {
     query(|stream| {
         for byte in whole_answer() {

@@ -6,7 +6,7 @@
 //! Absent: `schedstat` without CONFIG_SCHED_INFO, `sched` without CONFIG_SCHED_DEBUG; a group without processes is at 0.
 //! Denied: `hidepid=` and other PID namespaces hide foreign processes; with `hidepid=1` they are listed and cannot be
 //! read. What can be read is published.
-//! Cost: B, a file a process of the host and four a thread of the groups: 25 us and 90 us on a slow guest. The number of
+//! Cost: B, a file a process of the host and four a thread of the groups: 12 us and 130 us on a slow guest. The number of
 //! threads read is limited.
 //!
 //! Policies are told by thread, because that is how they are set: `chrt -b` on mysqld_safe does not reach a server that

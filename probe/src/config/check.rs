@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Uri;
 use toolkit::config::Error;
+use toolkit::config::locate::{self, Step};
 
 use super::file::{Engine, File, TargetEntry, WorkloadEntry};
-use super::locate::{self, Step};
 use super::{Access, Config, Password, Placement, Server, Target, Timeout};
 use crate::workload::{Dialect, Pattern, Statement, Workload};
 use crate::workloads;
@@ -173,12 +174,8 @@ fn target(entry: &TargetEntry, directory: &Path) -> Result<Target, (&'static str
     if !TIMEOUT_LIMITS.contains(&timeout.connect) || !TIMEOUT_LIMITS.contains(&timeout.query) {
         return Err(("timeout", "a timeout must be 10ms to 5m".to_owned()));
     }
-    if let Some(url) = &entry.profile_from
-        && !url.starts_with("http://")
-    {
-        let message = "profile_from is the exporter's address, such as http://db1:9973".to_owned();
-        return Err(("profile_from", message));
-    }
+    let profile_from = entry.profile_from.as_deref().map(exporter).transpose();
+    let profile_from = profile_from.map_err(|message| ("profile_from", message))?;
     let local = match &access {
         Access::Postgres(server) => server.address.is_local(),
         Access::Sqlite { .. } => true,
@@ -196,7 +193,7 @@ fn target(entry: &TargetEntry, directory: &Path) -> Result<Target, (&'static str
     Ok(Target {
         name: entry.name.0.clone(),
         node,
-        profile_from: entry.profile_from.clone(),
+        profile_from,
         access,
         timeout,
         placement: Placement {
@@ -205,6 +202,21 @@ fn target(entry: &TargetEntry, directory: &Path) -> Result<Target, (&'static str
         },
         workloads: Vec::new(),
     })
+}
+
+/// The address of an exporter. It is not repeated where it is refused, and holds nothing secret where it is not, since
+/// every log line about that exporter names it.
+fn exporter(text: &str) -> Result<Uri, String> {
+    let url: Option<Uri> = text.parse().ok();
+    let url = url.filter(|url| url.scheme_str() == Some("http") && url.host() != Some(""));
+    let url = url.ok_or("profile_from is the exporter's address, such as http://db1:9973")?;
+    let has_user = url.authority().is_some_and(|a| a.as_str().contains('@'));
+    if has_user || url.query().is_some() {
+        let message =
+            "profile_from holds no user, no password and no query; write http://host:port";
+        return Err(message.to_owned());
+    }
+    Ok(url)
 }
 
 fn server(entry: &TargetEntry, directory: &Path) -> Result<Server, (&'static str, String)> {

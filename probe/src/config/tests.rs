@@ -65,7 +65,10 @@ workloads:
     assert!(!format!("{config:?}").contains("canary"));
     let target = &config.targets[0];
     assert_eq!(target.node, "db1");
-    assert_eq!(target.profile_from.as_deref(), Some("http://db1:9973"));
+    assert_eq!(
+        target.profile_from,
+        Some(hyper::Uri::from_static("http://db1:9973"))
+    );
     assert_eq!(target.timeout.connect, Duration::from_millis(500));
     assert_eq!(target.placement.cpu, Some(3));
     assert_eq!(target.placement.scheduling, Scheduling::Fifo(10));
@@ -148,6 +151,38 @@ fn a_bad_target_is_refused_where_it_is_bad() {
         assert_eq!(
             message(&format!("{head}{rest}")),
             format!("probe.yaml:{expected}")
+        );
+    }
+}
+
+/// The address is in every log line about that exporter.
+#[test]
+fn a_password_in_the_address_of_an_exporter_is_refused_without_repeating_it() {
+    let refused = |url: &str| {
+        message(&format!(
+            "targets:\n  - name: a\n    engine: sqlite\n    path: p\n    workloads: [select1]\n    profile_from: {url}\n"
+        ))
+    };
+    for url in [
+        "http://u:canary@db1:9973",
+        "http://db1:9973/?password=canary",
+    ] {
+        assert_eq!(
+            refused(url),
+            "probe.yaml:6:19: profile_from holds no user, no password and no query; write http://host:port"
+        );
+    }
+    for url in [
+        "db1:9973",
+        "https://u:canary@db1",
+        "http://",
+        "http://u:can ary@db1",
+        "'http://:9973'",
+    ] {
+        assert_eq!(
+            refused(url),
+            "probe.yaml:6:19: profile_from is the exporter's address, such as http://db1:9973",
+            "{url}"
         );
     }
 }

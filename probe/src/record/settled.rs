@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use toolkit::histogram::Latency;
 use toolkit::metric::Sink;
@@ -45,9 +45,8 @@ impl Settled {
     }
 
     fn settle(&mut self, sample: &Pending, profile: Arc<str>) {
-        let at = SystemTime::now() - sample.done.elapsed();
         let recent = self.recent.entry(sample.position).or_default();
-        recent.add(at, &profile, sample.service);
+        recent.add(sample.done, &profile, sample.service);
         let series = self.series.entry((sample.position, profile)).or_default();
         series.service.observe(sample.service.as_secs_f64());
         series.response.observe(sample.response.as_secs_f64());
@@ -78,9 +77,11 @@ impl Settled {
         }
     }
 
-    pub(super) fn snapshots(&self, target: &str, workload: &str) -> Vec<Snapshot> {
-        let of =
-            |(position, recent): (&Position, &Recent)| recent.snapshot(target, workload, *position);
-        self.recent.iter().filter_map(of).collect()
+    pub(super) fn snapshots(&mut self, target: &str, workload: &str) -> Vec<Snapshot> {
+        let now = Instant::now();
+        let of = |(position, recent): (&Position, &mut Recent)| {
+            recent.snapshot(now, target, workload, *position)
+        };
+        self.recent.iter_mut().filter_map(of).collect()
     }
 }

@@ -28,6 +28,14 @@ impl Host {
         Host { machine, exporter }
     }
 
+    /// The same, told `flags`.
+    pub(crate) fn with_flags(name: &str, flags: &[&str], change: impl FnOnce(&Fixture)) -> Self {
+        let machine = fixture::unpack(name);
+        change(&machine);
+        let exporter = support::exporter_of(&machine, flags);
+        Host { machine, exporter }
+    }
+
     /// The same with a deadline for each collector.
     pub(crate) fn with_deadline(
         name: &str,

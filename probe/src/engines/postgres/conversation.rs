@@ -16,6 +16,9 @@ use crate::engines::wire::Wire;
 /// to a probe's query or no PostgreSQL at all.
 const MAX_MESSAGE_BYTES: u32 = 64 * 1024 * 1024;
 
+/// How much of a server's error is kept: more than any that PostgreSQL writes itself, and a line that a log can take.
+const MAX_ERROR_CHARS: usize = 1000;
+
 /// Both directions of a connection.
 pub(super) struct Conversation {
     wire: Wire,
@@ -197,7 +200,8 @@ fn read_error(body: &ErrorResponseBody) -> (Failure, bool) {
     let (mut severity, mut code, mut message) = (String::new(), String::new(), String::new());
     let mut fields = body.fields();
     while let Ok(Some(field)) = fields.next() {
-        let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
+        let value = String::from_utf8_lossy(field.value_bytes());
+        let value: String = value.chars().take(MAX_ERROR_CHARS).collect();
         match field.type_() {
             // The severity that is never translated; servers before 9.6 have only `S`.
             b'V' => severity = value,
