@@ -32,7 +32,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Ask every target all the time and publish what it takes (the default)
-    Serve(ServeFlags),
+    Serve(Box<ServeFlags>),
     /// Read a configuration file and say what is wrong with it
     Check {
         /// The file.
