@@ -50,7 +50,13 @@ async fn serve(exporter: Arc<Exporter>, options: &Options) -> Result<(), Box<dyn
     if !options.no_sandbox {
         // Everything is open that is not below these, and no thread has been started yet.
         let (kernel, web) = (&options.kernel, server.directories());
-        let own = [&*kernel.procfs, &*kernel.sysfs, Path::new("/proc/self")];
+        let device = kernel.devfs.join("cpu_dma_latency");
+        let own = [
+            &*kernel.procfs,
+            &*kernel.sysfs,
+            &*device,
+            Path::new("/proc/self"),
+        ];
         sandbox::enter(own.into_iter().chain(web.iter().map(PathBuf::as_path)));
     }
     for url in server.urls() {

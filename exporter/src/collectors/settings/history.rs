@@ -5,6 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::settings::{Setting, Spread};
 
+/// A setting that goes through more values than this, a latency limit that follows some load, keeps those it had first and
+/// the present ones.
+const MAX_VALUES: usize = 64;
+
 /// The settings seen since the start.
 #[derive(Debug, Default)]
 pub(super) struct History(BTreeMap<&'static str, Past>);
@@ -55,20 +59,44 @@ impl Past {
         // A CPU that comes or goes with the setting of all others is no change of the setting.
         if !spread.has_shares_of(&self.present) {
             self.last_change = Some(SystemTime::now());
-            self.seen.extend(spread.values().map(str::to_owned));
+            let room = MAX_VALUES.saturating_sub(self.seen.len());
+            let new = spread.values().filter(|value| !self.seen.contains(*value));
+            let new: Vec<_> = new.take(room).map(str::to_owned).collect();
+            self.seen.extend(new);
         }
         self.present = spread;
     }
 
     /// Every value seen with its share now; nothing while the setting cannot be read.
     pub(super) fn shares(&self) -> impl Iterator<Item = (&str, f64)> {
-        let seen = self.seen.iter().filter(|_| self.readable);
-        seen.map(|value| (value.as_str(), self.present.share(value)))
+        let seen = self.seen.iter().map(String::as_str);
+        let unseen = self.present.values().filter(|v| !self.seen.contains(*v));
+        let published = seen.chain(unseen).filter(|_| self.readable);
+        published.map(|value| (value, self.present.share(value)))
     }
 
     pub(super) fn last_change_seconds(&self) -> f64 {
         self.last_change
             .and_then(|at| at.duration_since(UNIX_EPOCH).ok())
             .map_or(0.0, |since| since.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::QOS;
+
+    #[test]
+    fn a_setting_of_endless_values_does_not_grow_and_shows_the_present_one() {
+        let mut history = History::default();
+        for us in 0..200 {
+            history.observe(&QOS, Spread::of_host(format!("{us}us")));
+            let (_, past) = history.settings().next().unwrap();
+            let shares: Vec<_> = past.shares().collect();
+            assert!(shares.len() <= MAX_VALUES + 1, "{}", shares.len());
+            let present: Vec<_> = shares.iter().filter(|(_, share)| *share == 1.0).collect();
+            assert_eq!(present, [&(&*format!("{us}us"), 1.0)]);
+        }
     }
 }
