@@ -27,6 +27,9 @@ struct Cli {
     web: toolkit::flags::Web,
     #[command(flatten)]
     kernel: Kernel,
+    /// Keep the right to read other files than the kernel's and to connect to elsewhere.
+    #[arg(long = "no-sandbox")]
+    no_sandbox: bool,
     #[command(flatten)]
     log: toolkit::flags::Log,
     #[command(subcommand)]
@@ -113,6 +116,8 @@ pub struct Options {
     pub web: toolkit::flags::Web,
     /// The host's flags.
     pub kernel: Kernel,
+    /// `--no-sandbox`.
+    pub no_sandbox: bool,
     /// `--log.*`.
     pub log: toolkit::flags::Log,
     /// The collectors that are switched on.
@@ -146,6 +151,7 @@ fn options(cli: Cli, matches: &ArgMatches) -> Options {
     Options {
         web: cli.web,
         kernel,
+        no_sandbox: cli.no_sandbox,
         log: cli.log,
         collectors: match matches.subcommand() {
             Some((_, doctor)) => enabled(doctor),

@@ -3,13 +3,14 @@
 use std::error::Error;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use exporter::args::{self, DoctorFormat, Options};
 use exporter::doctor;
 use exporter::site::Exporter;
-use toolkit::web;
+use toolkit::{sandbox, web};
 
 fn main() -> ExitCode {
     let options = args::parse();
@@ -28,7 +29,7 @@ fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     runtime.block_on(async {
         match options.doctor {
             Some(format) => report(&exporter, format).await,
-            None => serve(Arc::new(exporter), &options.web).await,
+            None => serve(Arc::new(exporter), options).await,
         }
     })
 }
@@ -42,15 +43,24 @@ async fn report(exporter: &Exporter, format: DoctorFormat) -> Result<(), Box<dyn
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
-async fn serve(exporter: Arc<Exporter>, flags: &toolkit::flags::Web) -> Result<(), Box<dyn Error>> {
+async fn serve(exporter: Arc<Exporter>, options: &Options) -> Result<(), Box<dyn Error>> {
     let default = SocketAddr::from(([127, 0, 0, 1], 9973));
-    let listener = web::bind(flags.listen_address.unwrap_or(default)).await?;
-    let url = format!("http://{}", listener.local_addr()?);
+    let server = web::Server::open(&options.web, default).await?;
     let shutdown = web::terminated()?;
-    tracing::info!(node = %exporter.node.name, "serving {url}/ and {url}/metrics");
+    if !options.no_sandbox {
+        // Everything is open that is not below these, and no thread has been started yet.
+        let (kernel, web) = (&options.kernel, server.directories());
+        let own = [&*kernel.procfs, &*kernel.sysfs, Path::new("/proc/self")];
+        let pidfiles = kernel.collectors.tasks.directories();
+        let others = web.iter().chain(&pidfiles).map(PathBuf::as_path);
+        sandbox::enter(own.into_iter().chain(others));
+    }
+    for url in server.urls() {
+        tracing::info!(node = %exporter.node.name, "serving {url}/ and {url}/metrics");
+    }
     let guarded = Arc::clone(&exporter);
     let guard = tokio::spawn(async move { guarded.guard().await });
-    web::serve(listener, exporter, flags.max_requests, shutdown).await;
+    server.serve(exporter, shutdown).await;
     guard.abort();
     Ok(())
 }

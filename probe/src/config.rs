@@ -8,8 +8,6 @@ mod address;
 mod check;
 mod duration;
 mod file;
-mod locate;
-mod text;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

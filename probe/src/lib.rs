@@ -39,7 +39,7 @@ pub enum Error {
     Bench(#[from] bench::Error),
     /// The page and the metrics cannot be served.
     #[error(transparent)]
-    Bind(#[from] toolkit::web::BindError),
+    Web(#[from] toolkit::web::StartError),
     /// Something the program runs on could not be had: a thread, a signal, a socket.
     #[error("cannot start: {0}")]
     Runtime(std::io::Error),

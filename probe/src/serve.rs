@@ -45,8 +45,7 @@ pub fn run(config: Config, options: &Options) -> Result<(), Error> {
 
 async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
     let default = SocketAddr::from(([127, 0, 0, 1], 9974));
-    let listener = web::bind(options.web.listen_address.unwrap_or(default)).await?;
-    let address = listener.local_addr().map_err(Error::Runtime)?;
+    let server = web::Server::open(&options.web, default).await?;
     let shutdown = web::terminated().map_err(Error::Runtime)?;
     let exporter = Arc::new(exporter(options));
     name_this_host(&mut config, &exporter.node);
@@ -56,10 +55,10 @@ async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
         with_exporter: options.collectors.is_some(),
         exporter,
     });
-    tracing::info!(
-        targets = site.prober.targets().len(),
-        "serving http://{address}/ and http://{address}/metrics"
-    );
+    let targets = site.prober.targets().len();
+    for url in server.urls() {
+        tracing::info!(targets, "serving {url}/ and {url}/metrics");
+    }
     let mut tasks = tokio::task::JoinSet::new();
     for (node, source) in sources {
         let site = Arc::clone(&site);
@@ -69,13 +68,7 @@ async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
         let exporter = Arc::clone(&site.exporter);
         tasks.spawn(async move { exporter.guard().await });
     }
-    web::serve(
-        listener,
-        Arc::clone(&site),
-        options.web.max_requests,
-        shutdown,
-    )
-    .await;
+    server.serve(Arc::clone(&site), shutdown).await;
     tasks.shutdown().await;
     site.prober.stop();
     Ok(())

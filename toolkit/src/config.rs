@@ -1,5 +1,8 @@
 //! Strict YAML configuration: an unknown key or a bad value is refused with file, line and column.
 
+pub mod locate;
+pub mod text;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -35,11 +38,18 @@ pub enum Error {
 /// # Errors
 /// The file cannot be read, is not YAML, or has an unknown key or a bad value.
 pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+    parse(path, &read(path)?)
+}
+
+/// The text of the file `path`.
+///
+/// # Errors
+/// The file cannot be read, or is not UTF-8.
+pub fn read(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|source| Error::Read {
         path: path.to_owned(),
         source,
-    })?;
-    parse(path, &text)
+    })
 }
 
 /// Checks YAML `text`, which came from `path`.
@@ -80,11 +90,9 @@ impl Secret {
     /// # Errors
     /// The file cannot be read.
     pub fn from_file(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok(Secret(text.trim_end_matches(['\n', '\r']).to_owned()))
+        Ok(Secret(
+            read(path)?.trim_end_matches(['\n', '\r']).to_owned(),
+        ))
     }
 
     /// The secret itself, for the one place that sends it.

@@ -66,25 +66,19 @@ impl Format {
         best.1
     }
 
-    /// How closely `range` describes this format; `None` if it describes something else.
+    /// How closely `range` describes this format; `None` if it describes something else. Protobuf has to be named:
+    /// whoever takes anything is not to be surprised with it.
     fn specificity(self, range: &Range<'_>) -> Option<u8> {
         let says = |name, expected| range.parameter(name).is_none_or(|value| value == expected);
-        let (exact, family) = match self {
+        match self {
             // Any version: whoever reads a later one reads 0.0.4.
-            Format::Text => (range.is("text/plain"), "text/*"),
-            Format::Protobuf => (
-                range.is("application/vnd.google.protobuf")
-                    && says("proto", "io.prometheus.client.MetricFamily")
-                    && says("encoding", "delimited"),
-                "application/*",
-            ),
-        };
-        if exact {
-            Some(2)
-        } else if range.is(family) {
-            Some(1)
-        } else {
-            (range.is("*/*") || range.is("")).then_some(0)
+            Format::Text if range.is("text/plain") => Some(2),
+            Format::Text if range.is("text/*") => Some(1),
+            Format::Text => (range.is("*/*") || range.is("")).then_some(0),
+            Format::Protobuf => (range.is("application/vnd.google.protobuf")
+                && says("proto", "io.prometheus.client.MetricFamily")
+                && says("encoding", "delimited"))
+            .then_some(2),
         }
     }
 

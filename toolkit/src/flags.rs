@@ -3,6 +3,7 @@
 //! Flags of the whole program have an id of their own, so that a command can have a `--format` beside `--log.format`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -14,9 +15,18 @@ use crate::log;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Web")]
 pub struct Web {
-    /// Address to serve the page and /metrics on; the default is the program's own port on loopback.
+    /// Address to serve the page and /metrics on, more than once for several; the default is the program's own port on
+    /// loopback.
     #[arg(long = "web.listen-address", value_name = "HOST:PORT")]
-    pub listen_address: Option<SocketAddr>,
+    pub listen_addresses: Vec<SocketAddr>,
+
+    /// Serve on the sockets that systemd hands over instead.
+    #[arg(long = "web.systemd-socket", conflicts_with = "listen_addresses")]
+    pub systemd_socket: bool,
+
+    /// File with TLS, users and headers, in the format of Prometheus' exporter-toolkit; read again on SIGHUP.
+    #[arg(id = "web.config.file", long = "web.config.file", value_name = "FILE")]
+    pub config_file: Option<PathBuf>,
 
     /// Requests answered at the same time; one more is answered with 503.
     #[arg(

@@ -10,4 +10,6 @@ pub mod log;
 pub mod metric;
 pub mod page;
 pub mod process;
+pub mod sandbox;
+pub mod systemd;
 pub mod web;

@@ -1,42 +1,36 @@
-//! The web server of both programs: `/`, `/metrics`, `/-/healthy`, `/-/ready`.
+//! The web server of both programs: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/-/reload`.
 //!
-//! The listener is handed in and shutdown is a future, so tests and socket activation need nothing special. Everything
-//! a client can make the server hold is bounded: connections, requests under way, header size and time, and the life of
-//! a connection.
+//! Opening is a step of its own, so that a mistake in the flags ends the program before it does anything; shutdown is a
+//! future. Everything a client can make the server hold is bounded: connections, requests under way, header size and
+//! time, handshakes, and the life of a connection.
 
 mod answer;
+mod auth;
 mod compress;
+mod config;
+mod connection;
+mod listen;
+mod tls;
 
-use std::convert::Infallible;
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use maud::Markup;
 use prometheus::proto::MetricFamily;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
-pub use self::answer::Body;
+use self::config::WebConfig;
+pub use self::listen::ListenError;
+use self::listen::Listeners;
+use crate::{flags, systemd};
 
-/// Longest request head, in bytes.
-const MAX_HEAD_BYTES: usize = 16 << 10;
-/// A client has this long to send a request head, also on a connection it keeps.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// After this an answer asks the client to make a new connection, so that none ends in the middle of a request.
-const CONNECTION_LIFE: Duration = Duration::from_secs(240);
-/// Then a connection is dropped: a client that reads nothing cannot hold memory for longer.
-const MAX_CONNECTION_LIFE: Duration = Duration::from_secs(300);
 /// Requests under way have this long when the program ends.
 const GRACE: Duration = Duration::from_secs(5);
 /// Connections for each request that may be under way: keep-alive clients that are silent now.
@@ -72,20 +66,16 @@ pub trait Site: Send + Sync + 'static {
 
 /// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {source}; choose another address with --web.listen-address")]
-pub struct BindError {
-    address: SocketAddr,
-    source: io::Error,
-}
-
-/// Opens the listening socket.
-///
-/// # Errors
-/// The port is in use, or the address is not of this host.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener, BindError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| BindError { address, source })
+pub enum StartError {
+    /// There is nothing to listen on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The web configuration file was refused.
+    #[error(transparent)]
+    Config(#[from] crate::config::Error),
+    /// SIGHUP cannot be listened for.
+    #[error("cannot listen for signals: {0}")]
+    Signal(io::Error),
 }
 
 /// Ends when the process is asked to: SIGTERM or SIGINT.
@@ -104,80 +94,119 @@ pub fn terminated() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Serves `site` on `listener` until `shutdown`, with at most `max_requests` requests under way.
-pub async fn serve(
-    listener: TcpListener,
-    site: Arc<impl Site>,
-    max_requests: u16,
-    shutdown: impl Future<Output = ()>,
-) {
-    let max_requests = usize::from(max_requests);
-    let requests = Arc::new(Semaphore::new(max_requests));
-    let connections = Arc::new(Semaphore::new(max_requests * CONNECTIONS_PER_REQUEST));
-    let graceful = GracefulShutdown::new();
-    let mut shutdown = pin!(shutdown);
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = &mut shutdown => break,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                // Out of descriptors, most likely: trying again at once would spin.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else {
-            tracing::debug!("too many connections: one is refused");
-            continue;
-        };
-        let (site, requests) = (Arc::clone(&site), Arc::clone(&requests));
-        let watcher = graceful.watcher();
-        tokio::spawn(async move {
-            connection(stream, site, requests, watcher).await;
-            drop(permit);
-        });
-    }
-    drop(listener);
-    if tokio::time::timeout(GRACE, graceful.shutdown())
-        .await
-        .is_err()
-    {
-        tracing::warn!("requests were still under way when the program ended");
-    }
+/// What all connections have in common.
+struct Shared<S> {
+    site: Arc<S>,
+    config: WebConfig,
+    requests: Semaphore,
 }
 
-async fn connection(
-    stream: TcpStream,
-    site: Arc<impl Site>,
-    requests: Arc<Semaphore>,
-    watcher: hyper_util::server::graceful::Watcher,
-) {
-    let opened = Instant::now();
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (site, requests) = (Arc::clone(&site), Arc::clone(&requests));
-        async move {
-            let mut response = answer::to(&request, &*site, &requests).await;
-            if opened.elapsed() > CONNECTION_LIFE {
-                let close = HeaderValue::from_static("close");
-                response.headers_mut().insert(CONNECTION, close);
+/// A server whose sockets are open and whose configuration is read.
+#[derive(Debug)]
+pub struct Server {
+    listeners: Listeners,
+    config: WebConfig,
+    max_requests: usize,
+    hangup: Signal,
+}
+
+impl Server {
+    /// Reads the configuration and opens the sockets that `flags` name; without any, one on `default`.
+    ///
+    /// # Errors
+    /// The file is wrong, or an address cannot be listened on.
+    pub async fn open(flags: &flags::Web, default: SocketAddr) -> Result<Self, StartError> {
+        let config = WebConfig::load(flags.config_file.as_deref())?;
+        let listeners = match (flags.systemd_socket, &*flags.listen_addresses) {
+            (true, _) => Listeners::from_systemd()?,
+            (false, []) => Listeners::bind(&[default]).await?,
+            (false, addresses) => Listeners::bind(addresses).await?,
+        };
+        Ok(Server {
+            listeners,
+            config,
+            max_requests: usize::from(flags.max_requests),
+            hangup: signal(SignalKind::hangup()).map_err(StartError::Signal)?,
+        })
+    }
+
+    /// Where it listens, each as the start of an address for a browser.
+    pub fn urls(&self) -> Vec<String> {
+        let scheme = match self.config.current().tls {
+            Some(_) => "https",
+            None => "http",
+        };
+        let addresses = self.listeners.addresses().into_iter();
+        addresses
+            .map(|address| format!("{scheme}://{address}"))
+            .collect()
+    }
+
+    /// The directories of the files that a reload of the web configuration reads, for a sandbox. Directories, since a
+    /// renewed certificate is a new file under the old name; also of what links point to.
+    pub fn directories(&self) -> BTreeSet<PathBuf> {
+        let mut directories = BTreeSet::new();
+        for file in self.config.files() {
+            let target = file.canonicalize().unwrap_or_else(|_| file.clone());
+            for file in [file, target] {
+                directories.extend(file.parent().map(|parent| Path::new(".").join(parent)));
             }
-            Ok::<Response<Body>, Infallible>(response)
         }
-    });
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
-    let watched = watcher.watch(served);
-    match tokio::time::timeout(MAX_CONNECTION_LIFE, watched).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "connection ended"),
-        Err(_) => tracing::debug!("connection ended: it was open for too long"),
+        directories
+    }
+
+    /// Serves `site` until `shutdown`, and then what is under way.
+    pub async fn serve(self, site: Arc<impl Site>, shutdown: impl Future<Output = ()>) {
+        let Server {
+            listeners,
+            config,
+            max_requests,
+            mut hangup,
+        } = self;
+        let shared = Arc::new(Shared {
+            site,
+            config,
+            requests: Semaphore::new(max_requests),
+        });
+        let connections = Arc::new(Semaphore::new(max_requests * CONNECTIONS_PER_REQUEST));
+        let graceful = GracefulShutdown::new();
+        let mut shutdown = pin!(shutdown);
+        systemd::ready();
+        loop {
+            let accepted = tokio::select! {
+                accepted = listeners.accept() => accepted,
+                _ = hangup.recv() => {
+                    // What came of it is in the log.
+                    let _ = shared.config.reload_and_log();
+                    continue;
+                }
+                () = &mut shutdown => break,
+            };
+            let stream = match accepted {
+                Ok(stream) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    // Out of descriptors, most likely: trying again at once would spin.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else {
+                tracing::debug!("too many connections: one is refused");
+                continue;
+            };
+            let (shared, watcher) = (Arc::clone(&shared), graceful.watcher());
+            tokio::spawn(async move {
+                connection::serve(stream, shared, watcher).await;
+                drop(permit);
+            });
+        }
+        systemd::stopping();
+        drop(listeners);
+        let ended = tokio::time::timeout(GRACE, graceful.shutdown()).await;
+        if ended.is_err() {
+            tracing::warn!("requests were still under way when the program ended");
+        }
     }
 }
 

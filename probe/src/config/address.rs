@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::de::{Deserialize, Deserializer};
 
-use super::text;
+use toolkit::config::text;
 
 /// A server's address.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolkit::config::Error;
+use toolkit::config::locate::{self, Step};
 
 use super::file::{Engine, File, TargetEntry, WorkloadEntry};
-use super::locate::{self, Step};
 use super::{Access, Config, Password, Placement, Server, Target, Timeout};
 use crate::workload::{Dialect, Pattern, Statement, Workload};
 use crate::workloads;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer};
 
-use super::text;
+use toolkit::config::text;
 
 /// A duration of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

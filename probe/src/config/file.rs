@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::Deserializer;
+use toolkit::config::text;
 
 use super::address::Address;
 use super::duration::Span;
-use super::{Scheduling, Timeout, text};
+use super::{Scheduling, Timeout};
 use crate::workload::{Param, Protocol};
 
 #[derive(Debug, Deserialize)]

@@ -35,7 +35,7 @@ fn the_accept_headers_of_real_clients_get_what_they_like_best() {
             Some("application/vnd.google.protobuf;q=0.4,text/plain;q=0.3"),
             Some(Format::Protobuf),
         ),
-        (Some("*/*, text/plain;q=0.5"), Some(Format::Protobuf)),
+        (Some("*/*, text/plain;q=0.5"), Some(Format::Text)),
         (
             Some("application/vnd.google.protobuf;encoding=text, text/plain;q=0.1"),
             Some(Format::Text),
@@ -46,7 +46,7 @@ fn the_accept_headers_of_real_clients_get_what_they_like_best() {
         ),
         (Some("application/json"), None),
         (Some("text/plain;q=0"), None),
-        (Some("text/plain;q=0, */*;q=0.1"), Some(Format::Protobuf)),
+        (Some("text/plain;q=0, */*;q=0.1"), None),
         (Some("image/*"), None),
     ] {
         assert_eq!(Format::negotiate(accept), format, "{accept:?}");

@@ -1,50 +1,47 @@
 //! Which request gets which answer.
 
+use super::{Query, Refusal, Shared, Site, compress};
+use crate::exposition::Format;
+use crate::page;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-    HeaderMap, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::sync::Semaphore;
-
-use super::{Query, Refusal, Site, compress};
-use crate::exposition::Format;
-use crate::page;
 
 /// An answer's body: whole in memory.
-pub type Body = Full<Bytes>;
+pub(super) type Body = Full<Bytes>;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
 /// Answers one request.
-pub(super) async fn to(
-    request: &Request<Incoming>,
-    site: &impl Site,
-    requests: &Semaphore,
-) -> Response<Body> {
-    let answer = route(request, site, requests).await;
+pub(super) async fn to(request: &Request<Incoming>, shared: &Shared<impl Site>) -> Response<Body> {
+    let settings = shared.config.current();
+    let authorization = request.headers().get(AUTHORIZATION);
+    let mut answer = match settings.users.admit(authorization).await {
+        true => route(request, shared).await,
+        false => unauthorized(),
+    };
+    for (name, value) in &settings.headers {
+        answer.headers_mut().insert(name, value.clone());
+    }
     let encodings = list(request.headers(), &ACCEPT_ENCODING);
     compress::apply(encodings.as_deref(), answer).map(|body| Full::new(Bytes::from(body)))
 }
 
-async fn route(
-    request: &Request<Incoming>,
-    site: &impl Site,
-    requests: &Semaphore,
-) -> Response<Vec<u8>> {
+async fn route(request: &Request<Incoming>, shared: &Shared<impl Site>) -> Response<Vec<u8>> {
+    let site = &*shared.site;
     // Health is answered whatever else is under way: a busy program is not a dead one.
     match request.uri().path() {
+        "/-/reload" => return reload(request, shared),
         "/-/healthy" | "/-/ready" | "/" | "/metrics" => {}
         _ => return plain(StatusCode::NOT_FOUND, "404: there is no such page\n"),
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "405: GET and HEAD only\n");
-        let allow = HeaderValue::from_static("GET, HEAD");
-        refused.headers_mut().insert(ALLOW, allow);
-        return refused;
+        return wrong_method("405: GET and HEAD only\n", "GET, HEAD");
     }
     match request.uri().path() {
         "/-/healthy" => return plain(StatusCode::OK, "healthy\n"),
@@ -56,7 +53,7 @@ async fn route(
         }
         _ => {}
     }
-    let Ok(_permit) = requests.try_acquire() else {
+    let Ok(_permit) = shared.requests.try_acquire() else {
         let busy = "503: too many requests at the same time, see --web.max-requests\n";
         return plain(StatusCode::SERVICE_UNAVAILABLE, busy);
     };
@@ -96,6 +93,34 @@ async fn metrics(request: &Request<Incoming>, site: &impl Site) -> Response<Vec<
             )
         }
     }
+}
+
+/// Reads the web configuration again.
+fn reload(request: &Request<Incoming>, shared: &Shared<impl Site>) -> Response<Vec<u8>> {
+    if !matches!(*request.method(), Method::POST | Method::PUT) {
+        return wrong_method("405: POST and PUT only\n", "POST, PUT");
+    }
+    match shared.config.reload_and_log() {
+        Ok(()) => plain(StatusCode::OK, "reloaded\n"),
+        Err(error) => plain(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &format!("500: the settings in force stay: {error}\n"),
+        ),
+    }
+}
+
+fn wrong_method(text: &str, allowed: &'static str) -> Response<Vec<u8>> {
+    let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, text);
+    let allowed = HeaderValue::from_static(allowed);
+    refused.headers_mut().insert(ALLOW, allowed);
+    refused
+}
+
+fn unauthorized() -> Response<Vec<u8>> {
+    let mut refused = plain(StatusCode::UNAUTHORIZED, "401: name and password needed\n");
+    let challenge = HeaderValue::from_static("Basic realm=\"wakelag\", charset=\"UTF-8\"");
+    refused.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    refused
 }
 
 /// The list header `name`, which a client may send in several parts.

@@ -1,7 +1,8 @@
-use std::time::Duration;
+mod secure;
 
 use maud::html;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use super::*;
@@ -34,23 +35,37 @@ impl Site for Sample {
     }
 }
 
-struct Server {
+struct Running {
     address: SocketAddr,
     site: Arc<Sample>,
     stop: oneshot::Sender<()>,
     task: tokio::task::JoinHandle<()>,
 }
 
-async fn start(max_requests: u16) -> Server {
-    let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let address = listener.local_addr().unwrap();
+fn flags(max_requests: u16) -> flags::Web {
+    flags::Web {
+        listen_addresses: Vec::new(),
+        systemd_socket: false,
+        config_file: None,
+        max_requests,
+    }
+}
+
+async fn start(max_requests: u16) -> Running {
+    start_with(&flags(max_requests)).await
+}
+
+async fn start_with(flags: &flags::Web) -> Running {
+    let any_port = "127.0.0.1:0".parse().unwrap();
+    let server = Server::open(flags, any_port).await.unwrap();
+    let address = server.listeners.addresses()[0];
     let site = Arc::new(Sample {
         gate: Semaphore::new(1000),
     });
     let (stop, stopped) = oneshot::channel::<()>();
     let shutdown = async { drop(stopped.await) };
-    let task = tokio::spawn(serve(listener, Arc::clone(&site), max_requests, shutdown));
-    Server {
+    let task = tokio::spawn(server.serve(Arc::clone(&site), shutdown));
+    Running {
         address,
         site,
         stop,
@@ -184,7 +199,29 @@ async fn shutdown_lets_a_request_finish_and_ends() {
 #[tokio::test]
 async fn a_port_in_use_is_said_with_the_way_out() {
     let server = start(40).await;
-    let error = bind(server.address).await.unwrap_err().to_string();
+    let taken = flags::Web {
+        listen_addresses: vec!["127.0.0.1:0".parse().unwrap(), server.address],
+        ..flags(40)
+    };
+    let error = Server::open(&taken, server.address).await.unwrap_err();
+    let error = error.to_string();
     assert!(error.contains(&server.address.to_string()), "{error}");
     assert!(error.contains("--web.listen-address"), "{error}");
+}
+
+#[tokio::test]
+async fn every_address_is_served() {
+    let any_port = "127.0.0.1:0".parse().unwrap();
+    let several = flags::Web {
+        listen_addresses: vec![any_port, any_port],
+        ..flags(40)
+    };
+    let server = Server::open(&several, any_port).await.unwrap();
+    let addresses = server.listeners.addresses();
+    assert_ne!(addresses[0], addresses[1]);
+    let gate = Semaphore::new(1000);
+    let _task = tokio::spawn(server.serve(Arc::new(Sample { gate }), std::future::pending()));
+    for address in addresses {
+        assert!(get(address, "/-/healthy").await.contains(" 200 "));
+    }
 }

@@ -5,8 +5,11 @@ use std::fmt;
 use serde::de::{Deserializer, Error, Visitor};
 
 /// Reads a value by `parse`. Its refusal gets the position of the text, which `#[serde(try_from)]` would lose to that
-/// of the mapping around it.
-pub(super) fn read<'de, D: Deserializer<'de>, T>(
+/// of the mapping around it. `what` says what is expected, where something else than a text is found.
+///
+/// # Errors
+/// What `parse` says, or that it is no text.
+pub fn read<'de, D: Deserializer<'de>, T>(
     from: D,
     what: &'static str,
     parse: fn(&str) -> Result<T, String>,

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::path::Path;
 
+use super::Error;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use toolkit::config::Error;
 
 /// One step from a value to a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// The value under a key of a mapping.
     Key(&'static str),
     /// An element of a sequence, from 0.
@@ -17,7 +17,7 @@ pub(super) enum Step {
 
 /// The error `message` about the value at `steps` of `text`; where there is no such value, about the value that
 /// should have held it.
-pub(super) fn error(path: &Path, text: &str, steps: &[Step], message: String) -> Error {
+pub fn error(path: &Path, text: &str, steps: &[Step], message: String) -> Error {
     let (line, column) = (0..=steps.len())
         .rev()
         .find_map(|depth| position(text, &steps[..depth]))
