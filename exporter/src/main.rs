@@ -57,7 +57,9 @@ async fn serve(exporter: Arc<Exporter>, options: &Options) -> Result<(), Box<dyn
             &*device,
             Path::new("/proc/self"),
         ];
-        sandbox::enter(own.into_iter().chain(web.iter().map(PathBuf::as_path)));
+        let pidfiles = kernel.collectors.tasks.directories();
+        let others = web.iter().chain(&pidfiles).map(PathBuf::as_path);
+        sandbox::enter(own.into_iter().chain(others));
     }
     for url in server.urls() {
         tracing::info!(node = %exporter.node.name, "serving {url}/ and {url}/metrics");

@@ -1,6 +1,6 @@
 //! Which processes make a group: what `--collector.tasks.group` and `--collector.tasks.preset` say.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{ArgGroup, ValueEnum};
@@ -70,6 +70,20 @@ impl Flags {
     pub(super) fn all(&self) -> impl Iterator<Item = Group> {
         let presets = self.presets.iter().map(|preset| preset.group());
         self.groups.iter().cloned().chain(presets)
+    }
+}
+
+impl Flags {
+    /// The directories of pid files, for a sandbox: a server makes its pid file anew at each start, and often the directory
+    /// too, so that the closest one that is there stands for it. Never all of the file system.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        let pidfiles = self.groups.iter().filter_map(|group| match &group.matcher {
+            Matcher::Pidfile(path) => Some(path),
+            _ => None,
+        });
+        let above = pidfiles.filter_map(|path| path.ancestors().skip(1).find(|dir| dir.is_dir()));
+        let above = above.filter(|dir| dir.parent().is_some());
+        above.map(Path::to_owned).collect()
     }
 }
 
@@ -219,6 +233,29 @@ mod tests {
         ] {
             assert!(matcher(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_sandbox_has_to_leave_the_closest_directory_of_a_pid_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path();
+        let directories = |pidfile: &str| {
+            let groups = [format!("a:pidfile={pidfile}"), "b:comm=x".to_owned()];
+            let groups = groups.iter().map(|group| group.parse().unwrap()).collect();
+            Flags {
+                groups,
+                ..Flags::default()
+            }
+            .directories()
+        };
+        for below in ["x.pid", "postgresql/17-main.pid"] {
+            let pidfile = run.join(below);
+            assert_eq!(directories(pidfile.to_str().unwrap()), [run]);
+        }
+        assert_eq!(
+            directories("/nonexistent/x.pid"),
+            [""; 0].map(PathBuf::from)
+        );
     }
 
     #[test]
