@@ -4,6 +4,7 @@
 //! `check` makes the model below of it, with defaults filled in and names resolved. Both steps refuse with
 //! `file:line:column: message`. The model holds no password, only where one is to be read at each connect.
 
+mod access;
 mod address;
 mod check;
 mod duration;
