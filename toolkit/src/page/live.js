@@ -7,6 +7,7 @@ async function refresh() {
     if (answer.ok) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       live.replaceChildren(...page.getElementById("live").childNodes);
+      live.dataset.refreshed = 1 + Number(live.dataset.refreshed ?? 0);
     }
     live.classList.toggle("stale", !answer.ok);
   } catch {
