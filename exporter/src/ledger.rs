@@ -5,13 +5,13 @@
 //! part to the other. So the figures of a profile never hold a second or a joule of another, and they add up.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
 use prometheus::proto::{self, MetricFamily};
 use toolkit::metric::{Desc, Metric, Sink, label};
 
 use crate::collectors::rapl;
-use crate::settings::PROFILE_INFO;
+use crate::settings::{PROFILE_INFO, change_timestamp_s};
 
 /// Stretches in which the profile changed.
 pub const CHANGING: &str = "changing";
@@ -149,10 +149,7 @@ impl Ledger {
             let active = f64::from(u8::from(profile == current));
             out.put(&ACTIVE, [profile], active);
         }
-        let changed_at = self
-            .last_change
-            .and_then(|at| at.duration_since(UNIX_EPOCH).ok())
-            .map_or(0.0, |since| since.as_secs_f64());
+        let changed_at = change_timestamp_s(self.last_change);
         out.put(&LAST_CHANGE, [], changed_at);
         out.put(&CHANGES, [], self.changes as f64);
         for (profile, seconds) in &self.seconds {

@@ -7,6 +7,7 @@
 mod known;
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use self::known::*;
 use toolkit::metric::Metric;
@@ -125,6 +126,13 @@ impl Profile {
             name
         }
     }
+}
+
+/// When something changed, in seconds since the epoch, as it is published: 0 if it has not changed since the start.
+pub fn change_timestamp_s(last_change: Option<SystemTime>) -> f64 {
+    last_change
+        .and_then(|at| at.duration_since(UNIX_EPOCH).ok())
+        .map_or(0.0, |since| since.as_secs_f64())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! (the sample is `client_late` and the starts slept through are dropped).
 
 mod observer;
+mod pause;
 
 use std::io;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use self::observer::{Observer, Position, Sample};
+use self::pause::{PAUSE_AFTER_REFUSAL, pause};
 use crate::config::Placement;
 use crate::engine::{Engine, Failure, Outcome, Phases, Session, Timings};
 use crate::placement;
@@ -30,14 +32,6 @@ pub const WARM_UP: u32 = 10;
 /// host that did not run the lane at all, and the same may happen again inside the timed span. Patterns faster than
 /// 20 ms use half their period, since by then the schedule is no longer the one that was asked for.
 const TOO_LATE: Duration = Duration::from_millis(10);
-
-/// The longest pause between attempts to connect: a server that is back is seen within that, and a thousand probes
-/// cost a recovering server a hundred attempts a second.
-const MAX_PAUSE: Duration = Duration::from_secs(10);
-
-/// How long a closed loop waits after a query that failed on a session that goes on: it would fail as fast as the
-/// server can say so, and each time leave a line in the server's log. Ten a second is what the presets' patterns leave.
-const PAUSE_AFTER_REFUSAL: Duration = Duration::from_millis(100);
 
 /// What a lane is made of.
 pub struct Lane {
@@ -284,17 +278,6 @@ impl Running {
         self.breaks = self.breaks.saturating_add(1);
         self.retry_at = Instant::now() + pause(self.breaks, &mut self.draws);
     }
-}
-
-/// No pause after the first break, then 250 ms doubled up to [`MAX_PAUSE`], of which a random half is taken off, so
-/// that the lanes of many probes do not come back in step.
-fn pause(breaks: u32, draws: &mut Draws) -> Duration {
-    let Some(doublings) = breaks.checked_sub(2) else {
-        return Duration::ZERO;
-    };
-    let full = (Duration::from_millis(250) * 2u32.pow(doublings.min(10))).min(MAX_PAUSE);
-    let per_mille = u32::try_from(draws.number() % 501).unwrap_or(0);
-    full - full * per_mille / 1000
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What settings were before: every value seen stays published, and a change is dated.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use crate::settings::{Setting, Spread};
+use crate::settings::{Setting, Spread, change_timestamp_s};
 
 /// A setting that goes through more values than this, a latency limit that follows some load, keeps those it had first and
 /// the present ones.
@@ -76,9 +76,7 @@ impl Past {
     }
 
     pub(super) fn last_change_seconds(&self) -> f64 {
-        self.last_change
-            .and_then(|at| at.duration_since(UNIX_EPOCH).ok())
-            .map_or(0.0, |since| since.as_secs_f64())
+        change_timestamp_s(self.last_change)
     }
 }
 
