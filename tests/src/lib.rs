@@ -10,3 +10,4 @@ pub mod http;
 pub mod postgres;
 pub mod program;
 pub mod prometheus;
+pub mod scraped;
