@@ -16,6 +16,7 @@ mod idle_driver;
 mod interrupts;
 mod kernel;
 mod machines;
+mod power_limits;
 mod process;
 mod profile;
 mod qos;
