@@ -71,6 +71,11 @@ impl Rollup {
         }
     }
 
+    /// Whether another label takes the place.
+    pub fn has_groups(&self) -> bool {
+        self.into.is_some()
+    }
+
     /// The families without the label. `group_of` says which value of the label that takes its place belongs to a value
     /// of it. A family without the label stays as it is; so does a gauge that does not say how it is rolled up.
     pub fn roll<'g>(
@@ -113,7 +118,11 @@ impl Rollup {
         for (labels, value) in rows.drain(..) {
             let labels: Vec<_> = labels.split(SEPARATOR).collect();
             // A family without labels has one empty key.
-            let labels = if rolled.labels().is_empty() { &[] } else { &labels[..] };
+            let labels = if rolled.labels().is_empty() {
+                &[]
+            } else {
+                &labels[..]
+            };
             rolled.push(labels, value);
         }
         rolled
@@ -142,7 +151,9 @@ fn level(family: &Family, roll: Roll, grouped: impl Fn(Sample<'_>) -> String) ->
     let mut places = HashMap::new();
     let mut rows: Vec<Row> = Vec::new();
     for sample in family.samples() {
-        let Some(value) = sample.value() else { continue };
+        let Some(value) = sample.value() else {
+            continue;
+        };
         let group = grouped(sample);
         match places.get(&group) {
             Some(place) => {
@@ -194,7 +205,9 @@ impl Totals {
     fn advance(&mut self, family: &Family, grouped: impl Fn(Sample<'_>) -> String) -> Vec<Row> {
         self.scrape += 1;
         for sample in family.samples() {
-            let Some(value) = sample.value() else { continue };
+            let Some(value) = sample.value() else {
+                continue;
+            };
             let own = key(sample.labels().map(|(_, value)| value));
             match self.counter_places.get(&own) {
                 Some(place) => self.counters[*place].advance(value, self.scrape),
@@ -204,7 +217,11 @@ impl Totals {
                 }
             }
         }
-        let mut rows: Vec<Row> = self.sums.iter().map(|sum| (sum.labels.clone(), 0.0)).collect();
+        let mut rows: Vec<Row> = self
+            .sums
+            .iter()
+            .map(|sum| (sum.labels.clone(), 0.0))
+            .collect();
         for counter in &self.counters {
             rows[counter.sum].1 += counter.counted;
             let last = &mut self.sums[counter.sum].last;
