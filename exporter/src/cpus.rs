@@ -1,6 +1,6 @@
 //! The CPUs of a host and the idle states each of them has, as far as they stay the same while a CPU is online.
 
-use crate::parse;
+use crate::parse::{self, ParseError};
 use crate::root::{Dir, Error, Kept, Root};
 
 /// The file that says which CPUs are online.
@@ -87,13 +87,27 @@ pub fn policies(root: &Root) -> Result<Vec<Policy>, Error> {
     Ok(policies)
 }
 
-/// CPU numbers with blanks between, as in `affected_cpus`.
-fn numbers(text: &str) -> Result<Vec<u32>, parse::ParseError> {
-    let mut cpus = Vec::new();
-    for field in text.split_whitespace() {
-        let cpu = parse::field(1, field)?;
-        let cpu = u32::try_from(cpu);
-        cpus.push(cpu.map_err(|error| parse::ParseError::new(1, error.to_string()))?);
+/// CPU numbers with blanks between, as in `affected_cpus`, in rising order.
+fn numbers(text: &str) -> Result<Vec<u32>, ParseError> {
+    let cpus = text.split_whitespace().map(parse::cpu);
+    let cpus: Result<Vec<u32>, String> = cpus.collect();
+    let cpus = cpus.map_err(|problem| ParseError::new(1, problem))?;
+    match cpus.is_sorted_by(|a, b| a < b) {
+        true => Ok(cpus),
+        false => Err(ParseError::new(1, "CPUs out of order")),
     }
-    Ok(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_a_policy_names_twice_was_published_twice() {
+        assert_eq!(numbers("0 1 8\n"), Ok(vec![0, 1, 8]));
+        assert_eq!(numbers("\n"), Ok(vec![]));
+        for bad in ["0 0\n", "1 0\n", "0,1\n", "+1\n"] {
+            assert!(numbers(bad).is_err(), "{bad}");
+        }
+    }
 }

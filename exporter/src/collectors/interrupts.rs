@@ -73,7 +73,8 @@ impl Collector for Interrupts {
         let mut kinds = BTreeMap::<&str, u64>::new();
         for interrupt in reading {
             let sum = self.sums.entry(interrupt.row).or_default();
-            *kinds.entry(interrupt.kind).or_default() += sum.advance(&interrupt.counts);
+            let kind = kinds.entry(interrupt.kind).or_default();
+            *kind = kind.saturating_add(sum.advance(&interrupt.counts));
         }
         for (kind, sum) in kinds {
             out.put(&INTERRUPTS, [kind], sum as f64);
