@@ -11,6 +11,9 @@ use toolkit::config::Secret;
 use super::conversation::{Conversation, protocol, refusal};
 use crate::engine::{Failure, Outcome};
 
+/// The most iterations of SCRAM: about a second. PostgreSQL makes passwords with 4096.
+const MAX_ITERATIONS: u32 = 1_000_000;
+
 /// Who we say we are.
 pub(super) struct Credentials<'c> {
     pub(super) user: &'c str,
@@ -94,9 +97,12 @@ fn scram(
     server.build(first)?;
     server.send()?;
     match server.next()? {
-        Message::AuthenticationSaslContinue(body) => exchange
-            .update(body.data())
-            .map_err(|error| protocol(error.to_string()))?,
+        Message::AuthenticationSaslContinue(body) => {
+            affordable(body.data())?;
+            exchange
+                .update(body.data())
+                .map_err(|error| protocol(error.to_string()))?;
+        }
         Message::ErrorResponse(body) => return Err(refusal(&body)),
         _ => return Err(protocol("an unexpected message in SCRAM")),
     }
@@ -108,6 +114,23 @@ fn scram(
             .map_err(|_| refused("the server does not prove that it knows the password")),
         Message::ErrorResponse(body) => Err(refusal(&body)),
         _ => Err(protocol("an unexpected message in SCRAM")),
+    }
+}
+
+/// Refuses a number of iterations (`i=` of the server's first message) that would keep a lane busy far beyond its
+/// deadline: it is computed in one go, and the protocol allows it to take hours.
+fn affordable(first: &[u8]) -> Result<(), Failure> {
+    let iterations = first
+        .split(|byte| *byte == b',')
+        .find_map(|part| part.strip_prefix(b"i="));
+    let number = iterations.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    match number {
+        Some(1..=MAX_ITERATIONS) => Ok(()),
+        Some(iterations) => Err(refused(&format!(
+            "the server asks for {iterations} iterations of SCRAM, and 1 to {MAX_ITERATIONS} are made; \
+             see scram_iterations in postgresql.conf"
+        ))),
+        None => Err(protocol("SCRAM without a number of iterations")),
     }
 }
 
@@ -160,5 +183,24 @@ mod tests {
         assert_eq!(failure.outcome, Outcome::Auth);
         assert!(failure.message.contains("scram-sha-256"), "{failure}");
         assert!(!told.windows(6).any(|bytes| bytes == b"canary"));
+    }
+
+    #[test]
+    fn a_server_could_keep_a_lane_computing_for_hours() {
+        assert_eq!(
+            affordable(b"r=abc,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"),
+            Ok(())
+        );
+        let failure = affordable(b"r=abc,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4294967295").unwrap_err();
+        assert_eq!(failure.outcome, Outcome::Auth);
+        assert!(failure.message.contains("scram_iterations"), "{failure}");
+        for bad in [
+            &b"r=abc,s=x"[..],
+            b"r=abc,s=x,i=",
+            b"r=abc,s=x,i=99999999999",
+            b"",
+        ] {
+            assert_eq!(affordable(bad).unwrap_err().outcome, Outcome::Protocol);
+        }
     }
 }
