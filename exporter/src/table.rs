@@ -75,6 +75,11 @@ impl Sum {
             wide.or_insert_with(|| Wide::starting_at(*now))
                 .advance(*now);
         }
+        self.total()
+    }
+
+    /// The sum as it was last.
+    pub fn total(&self) -> u64 {
         let totals = self.0.values().map(|wide| wide.total());
         totals.fold(0, u64::saturating_add)
     }
