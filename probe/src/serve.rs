@@ -171,4 +171,8 @@ impl Site for Probe {
     fn ready(&self) -> Result<(), String> {
         Ok(())
     }
+
+    fn reload(&self) -> Result<(), String> {
+        self.exporter.reload()
+    }
 }
