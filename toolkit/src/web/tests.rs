@@ -1,7 +1,7 @@
 mod secure;
 
 use maud::html;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -14,8 +14,8 @@ static UP: Metric<0> = Metric::gauge("test_up", "Up.", &[]);
 /// Metrics take as long as `gate` is closed.
 struct Sample {
     gate: Semaphore,
-    /// How often it was asked to read its own files again: it takes them once.
-    reloads: AtomicU32,
+    /// What it reads again has a mistake.
+    has_mistake: AtomicBool,
 }
 
 impl Site for Sample {
@@ -38,9 +38,9 @@ impl Site for Sample {
     }
 
     fn reload(&self) -> Result<(), String> {
-        match self.reloads.fetch_add(1, Ordering::Relaxed) {
-            0 => Ok(()),
-            _ => Err("own.yaml:1:1: no".to_owned()),
+        match self.has_mistake.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err("own.yaml:1:1: no".to_owned()),
         }
     }
 }
@@ -71,7 +71,7 @@ async fn start_with(flags: &flags::Web) -> Running {
     let address = server.listeners.addresses()[0];
     let site = Arc::new(Sample {
         gate: Semaphore::new(1000),
-        reloads: AtomicU32::new(0),
+        has_mistake: AtomicBool::new(false),
     });
     let (stop, stopped) = oneshot::channel::<()>();
     let shutdown = async { drop(stopped.await) };
@@ -132,6 +132,7 @@ async fn a_reload_is_the_programs_too_and_says_what_it_refuses() {
         "POST /-/reload HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let taken = ask(server.address, head).await;
     assert!(taken.starts_with("HTTP/1.1 200 "), "{taken}");
+    server.site.has_mistake.store(true, Ordering::Relaxed);
     let refused = ask(server.address, head).await;
     assert!(refused.starts_with("HTTP/1.1 500 "), "{refused}");
     assert!(
@@ -249,7 +250,7 @@ async fn every_address_is_served() {
     let _task = tokio::spawn(server.serve(
         Arc::new(Sample {
             gate,
-            reloads: AtomicU32::new(0),
+            has_mistake: AtomicBool::new(false),
         }),
         std::future::pending(),
     ));
