@@ -40,7 +40,7 @@ fn every_target_is_built_by_the_fuzzer_and_has_a_corpus() {
     assert_eq!(names("corpus"), targets);
     for target in &targets {
         let inputs = list(&format!("corpus/{target}")).len();
-        assert!(inputs >= 10, "{target}: {inputs} inputs");
+        assert!(inputs > 0, "{target}: an empty corpus");
         let entry = fs::read_to_string(room(&format!("targets/{target}.rs"))).unwrap();
         assert!(
             entry.contains(&format!("run(\"{target}\", bytes)")),

@@ -155,7 +155,7 @@ mod tests {
             limit_uw: None,
             window_us: None,
         };
-        assert!(name_of_another(&[known.clone()], "long_term\n").is_err());
+        assert!(name_of_another(std::slice::from_ref(&known), "long_term\n").is_err());
         assert!(name_of_another(&[known], "short_term\n").is_ok());
     }
 }
