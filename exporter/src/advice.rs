@@ -11,8 +11,12 @@ use crate::scrape::Standing;
 pub struct Host {
     /// A hypervisor decides over power, and hides it.
     pub is_virtual: bool,
-    /// The container runtime hides parts of /proc and /sys.
+    /// The CPUs are ARM's.
+    pub is_arm: bool,
+    /// This process runs in a container.
     pub in_container: bool,
+    /// The container runtime hides parts of /proc and /sys, as these are read.
+    pub is_masked: bool,
     /// This process runs as root.
     pub is_root: bool,
 }
@@ -27,14 +31,17 @@ pub struct Advice {
 }
 
 impl Host {
-    /// The host and the process as they are.
-    pub fn this(node: &Node) -> Self {
+    /// The host and the process as they are; `sees_own_files` where /proc and /sys are read as this process has them.
+    pub fn this(node: &Node, sees_own_files: bool) -> Self {
         // The marks Docker and Podman leave; Kubernetes' runtimes set the variable.
         let marks = ["/.dockerenv", "/run/.containerenv"];
+        let in_container = marks.iter().any(|mark| Path::new(mark).exists())
+            || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
         Host {
             is_virtual: node.is_virtual(),
-            in_container: marks.iter().any(|mark| Path::new(mark).exists())
-                || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some(),
+            is_arm: node.is_arm(),
+            in_container,
+            is_masked: node.hides_powercap() || (in_container && sees_own_files),
             is_root: nix::unistd::geteuid().is_root(),
         }
     }
@@ -64,24 +71,29 @@ pub fn on(standing: &Standing, host: &Host) -> Option<Advice> {
 }
 
 fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
-    const OF_HARDWARE: [&str; 4] = ["cpuidle", "cpufreq", "rapl", "throttle"];
+    const OF_HARDWARE: [&str; 5] = ["cpuidle", "cpufreq", "rapl", "cstate", "throttle"];
     if host.is_virtual && OF_HARDWARE.contains(&collector) {
         return (
             "This is a virtual machine: its host decides over power and does not show it.",
             "Nothing is to be done here; run the exporter on the host too if it is yours.",
         );
     }
-    if host.in_container && collector == "rapl" {
+    if host.is_masked && collector == "rapl" {
         return (
             "Container runtimes hide /sys/devices/virtual/powercap.",
             "Mount the host's /sys at /host/sys, read-only, and add --path.sysfs=/host/sys.",
         );
     }
-    if host.in_container && collector == "throttle" {
+    if host.is_masked && collector == "throttle" {
         return (
             "Container runtimes hide cpuN/thermal_throttle.",
             "Mount the host's /sys at /host/sys, read-only, and add --path.sysfs=/host/sys.",
         );
+    }
+    if host.is_arm
+        && let Some(advice) = absent_on_arm(collector)
+    {
+        return advice;
     }
     match collector {
         "cpuidle" => (
@@ -94,7 +106,12 @@ fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
         ),
         "rapl" => (
             "No energy counter is known to the kernel.",
-            "Load intel_rapl_msr (Intel, and AMD since Linux 5.11) or intel_rapl_tpmi (newer Intel servers).",
+            "Load intel_rapl_msr (Intel, and AMD since Linux 5.11) or intel_rapl_tpmi (newer Intel servers), or the module \
+             rapl for --collector.rapl.source=perf.",
+        ),
+        "cstate" => (
+            "The kernel counts no residency of packages: only Intel CPUs do.",
+            "On an Intel CPU load the module intel_cstate.",
         ),
         "schedstat" => (
             "The kernel was built without CONFIG_SCHEDSTATS, or procfs is mounted with subset=pid.",
@@ -119,6 +136,25 @@ fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
     }
 }
 
+/// Where the firmware of ARM servers and boards differs from that of others.
+fn absent_on_arm(collector: &str) -> Option<(&'static str, &'static str)> {
+    Some(match collector {
+        "cpuidle" => (
+            "The firmware describes no idle states but the first.",
+            "Look for idle states (_LPI) in its setup, or for idle-states in the device tree.",
+        ),
+        "cpufreq" => (
+            "No frequency driver is at work.",
+            "Switch on CPPC in the firmware and load cppc_cpufreq; a board with a device tree needs operating points there.",
+        ),
+        "rapl" => (
+            "ARM CPUs have no RAPL: energy is measured by firmware and the board.",
+            "Take it from the board's controller, with ipmi_exporter for one.",
+        ),
+        _ => return None,
+    })
+}
+
 fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
     match (collector, host.is_root) {
         ("rapl", false) if host.in_container => (
@@ -128,7 +164,18 @@ fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
         ("rapl", false) => (
             "Since Linux 5.10 energy is for root only (CVE-2020-8694).",
             "Give the process CAP_DAC_READ_SEARCH (systemd: AmbientCapabilities=CAP_DAC_READ_SEARCH), or run it as root \
-             without any other capability.",
+             without any other capability, or have a udev rule open the files (docs/operations.md). For \
+             --collector.rapl.source=perf it takes CAP_PERFMON, or CAP_SYS_ADMIN where \
+             /proc/sys/kernel/perf_event_paranoid is above 2.",
+        ),
+        ("cstate", false) => (
+            "A counter of a whole package is for those who may watch everybody.",
+            "Give the process CAP_PERFMON (systemd: AmbientCapabilities=CAP_PERFMON), or CAP_SYS_ADMIN where \
+             /proc/sys/kernel/perf_event_paranoid is above 2, as on Debian and Ubuntu; or set kernel.perf_event_paranoid=0.",
+        ),
+        ("rapl" | "cstate", true) if host.in_container => (
+            "The container runtime forbids it: perf_event_open is not among the system calls it lets through.",
+            "Add the capability CAP_PERFMON to the container, which opens it, or leave --collector.rapl.source to powercap.",
         ),
         ("interrupts", _) => (
             "Container runtimes lay an empty file over /proc/interrupts.",
@@ -159,7 +206,9 @@ mod tests {
 
     const HARDWARE: Host = Host {
         is_virtual: false,
+        is_arm: false,
         in_container: false,
+        is_masked: false,
         is_root: false,
     };
 
@@ -211,14 +260,71 @@ mod tests {
                 .contains("virtual machine")
         );
         let container = Host {
+            is_masked: true,
+            ..HARDWARE
+        };
+        let next = |host| advice("rapl", State::Absent, host).unwrap().next;
+        // What is read by perf_event_open is not hidden by a mount.
+        assert!(
+            advice("cstate", State::Absent, container)
+                .unwrap()
+                .next
+                .contains("intel_cstate")
+        );
+        assert!(next(container).contains("/host/sys"));
+        // The host's own files are mounted already.
+        let mounted = Host {
             in_container: true,
             ..HARDWARE
         };
+        assert!(next(mounted).contains("intel_rapl_msr"));
+    }
+
+    #[test]
+    fn an_arm_machine_is_not_told_to_load_drivers_of_intel_s() {
+        let arm = Host {
+            is_arm: true,
+            ..HARDWARE
+        };
+        for entry in COLLECTORS {
+            let advice = advice(entry.info.name, State::Absent, arm).unwrap();
+            for word in ["intel_", "acpi-cpufreq", "P-states"] {
+                assert!(!advice.next.contains(word), "{advice:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_may_not_read_energy_is_told_every_way_to() {
+        let next = |collector, host| advice(collector, State::Denied, host).unwrap().next;
+        let rapl = next("rapl", HARDWARE);
+        for way in [
+            "CAP_DAC_READ_SEARCH",
+            "udev",
+            "CAP_PERFMON",
+            "CAP_SYS_ADMIN",
+        ] {
+            assert!(rapl.contains(way), "{way}: {rapl}");
+        }
+        let cstate = next("cstate", HARDWARE);
+        for way in ["CAP_PERFMON", "CAP_SYS_ADMIN", "perf_event_paranoid=0"] {
+            assert!(cstate.contains(way), "{way}: {cstate}");
+        }
+        let container = Host {
+            in_container: true,
+            is_root: true,
+            ..HARDWARE
+        };
+        assert!(next("cstate", container).contains("container"));
+        let guest = Host {
+            is_virtual: true,
+            ..HARDWARE
+        };
         assert!(
-            advice("rapl", State::Absent, container)
+            advice("cstate", State::Absent, guest)
                 .unwrap()
-                .next
-                .contains("/host/sys")
+                .why
+                .contains("virtual machine")
         );
     }
 }

@@ -22,13 +22,13 @@ use std::time::Duration;
 
 use hyper_util::server::graceful::GracefulShutdown;
 use maud::Markup;
-use prometheus::proto::MetricFamily;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use self::config::WebConfig;
 pub use self::listen::ListenError;
 use self::listen::Listeners;
+use crate::metric::Family;
 use crate::{flags, systemd};
 
 /// Requests under way have this long when the program ends.
@@ -53,15 +53,19 @@ pub trait Site: Send + Sync + 'static {
     /// The page at `/`.
     fn page(&self) -> impl Future<Output = Markup> + Send;
     /// The families for `/metrics`, sorted by name.
-    fn metrics(
-        &self,
-        query: Query,
-    ) -> impl Future<Output = Result<Vec<MetricFamily>, Refusal>> + Send;
+    fn metrics(&self, query: Query) -> impl Future<Output = Result<Vec<Family>, Refusal>> + Send;
     /// Whether the program does its work; the reason if not.
     ///
     /// # Errors
     /// The sentence for whoever asked.
     fn ready(&self) -> Result<(), String>;
+    /// Reads again what the program has files for, beside the web configuration. What is refused stays as it was.
+    ///
+    /// # Errors
+    /// The sentence for whoever asked; the program has logged it.
+    fn reload(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Why the server did not start.
@@ -99,6 +103,20 @@ struct Shared<S> {
     site: Arc<S>,
     config: WebConfig,
     requests: Semaphore,
+}
+
+impl<S: Site> Shared<S> {
+    /// Reads the web configuration and the program's own files again; what came of each is in the log.
+    ///
+    /// # Errors
+    /// The first that was refused.
+    fn reload(&self) -> Result<(), String> {
+        systemd::reloading();
+        let web = self.config.reload_and_log();
+        let own = self.site.reload();
+        systemd::ready();
+        web.map_err(|error| error.to_string()).and(own)
+    }
 }
 
 /// A server whose sockets are open and whose configuration is read.
@@ -177,7 +195,7 @@ impl Server {
                 accepted = listeners.accept() => accepted,
                 _ = hangup.recv() => {
                     // What came of it is in the log.
-                    let _ = shared.config.reload_and_log();
+                    let _ = shared.reload();
                     continue;
                 }
                 () = &mut shutdown => break,

@@ -131,18 +131,13 @@ mod tests {
         let mut out = Sink::new();
         let reading = cstate.read(root).unwrap();
         cstate.emit(reading, &mut out);
-        let text = toolkit::exposition::text(&out.into_families()).unwrap();
-        let samples = text.lines().filter(|line| !line.starts_with('#'));
-        let samples = samples.map(|line| line.rsplit_once(' ').unwrap());
-        samples
-            .map(|(series, value)| (series.to_owned(), value.parse().unwrap()))
-            .collect()
-    }
-
-    fn series(package: u32, state: &str) -> String {
-        format!(
-            "wakelag_cstate_package_seconds_total{{package=\"{package}\",die=\"\",state=\"{state}\"}}"
-        )
+        let families = out.into_families();
+        let samples = families.iter().flat_map(|family| family.samples());
+        let samples = samples.map(|sample| {
+            let labels = ["package", "die", "state"].map(|name| sample.label(name).unwrap());
+            (labels.join(" "), sample.value().unwrap())
+        });
+        samples.collect()
     }
 
     #[test]
@@ -156,10 +151,10 @@ mod tests {
         assert_eq!(
             seconds(&mut cstate, &root),
             [
-                (series(0, "c2"), 0.0),
-                (series(0, "c6"), 1.5),
-                (series(1, "c2"), 0.5),
-                (series(1, "c6"), 0.0),
+                ("0  c2".to_owned(), 0.0),
+                ("0  c6".to_owned(), 1.5),
+                ("1  c2".to_owned(), 0.5),
+                ("1  c6".to_owned(), 0.0),
             ]
         );
         assert_eq!(kernel.state().reads, 4, "once a package and time");

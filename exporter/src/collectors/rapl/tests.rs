@@ -1,6 +1,6 @@
 use ::tests::fixture::{self, Fixture};
 use nix::errno::Errno;
-use prometheus::proto::MetricFamily;
+use toolkit::metric::Family;
 
 use super::*;
 use crate::perf::DEVICES;
@@ -58,7 +58,7 @@ impl Host {
         host
     }
 
-    fn families(&mut self) -> Result<Vec<MetricFamily>, Error> {
+    fn families(&mut self) -> Result<Vec<Family>, Error> {
         let reading = self.rapl.read(&self.root)?;
         let mut out = Sink::new();
         self.rapl.emit(reading, &mut out);
@@ -68,12 +68,13 @@ impl Host {
     /// Energy by `control_type zone name package die`.
     fn energy(&mut self) -> Vec<(String, f64)> {
         let families = self.families().unwrap();
-        let energy = toolkit::metric::family(&families, ENERGY.desc().name);
-        let samples = energy.map_or(&[][..], |family| family.get_metric()).iter();
-        let samples = samples.map(|sample| {
+        let Some(energy) = toolkit::metric::family(&families, ENERGY.desc().name) else {
+            return Vec::new();
+        };
+        let samples = energy.samples().map(|sample| {
             let labels = ENERGY.desc().labels.iter();
-            let labels: Vec<_> = labels.map(|name| label(sample, name).unwrap()).collect();
-            (labels.join(" "), sample.get_counter().value())
+            let labels: Vec<_> = labels.map(|name| sample.label(name).unwrap()).collect();
+            (labels.join(" "), sample.value().unwrap())
         });
         samples.collect()
     }
@@ -218,6 +219,6 @@ fn energy_of_perf_is_summed_by_package_and_memory_and_psys_beside_them() {
     host.kernel.count(0, 1, JOULE);
     let families = host.families().unwrap();
     let energy = toolkit::metric::family(&families, ENERGY.desc().name).unwrap();
-    let all: Vec<_> = energy.get_metric().iter().collect();
-    assert!(all.len() == 4 && all.iter().all(|zone| counts_once(zone, &all)));
+    let all: Vec<_> = energy.samples().collect();
+    assert!(all.len() == 4 && all.iter().all(|zone| counts_once(*zone, &all)));
 }
