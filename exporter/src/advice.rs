@@ -151,6 +151,10 @@ fn absent_on_arm(collector: &str) -> Option<(&'static str, &'static str)> {
             "ARM CPUs have no RAPL: energy is measured by firmware and the board.",
             "Take it from the board's controller, with ipmi_exporter for one.",
         ),
+        "cstate" => (
+            "ARM CPUs do not count it by themselves.",
+            "Nothing is to be done here.",
+        ),
         _ => return None,
     })
 }
@@ -159,7 +163,8 @@ fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
     match (collector, host.is_root) {
         ("rapl", false) if host.in_container => (
             "Since Linux 5.10 energy is for root only (CVE-2020-8694).",
-            "Run the container as user 0 with all capabilities dropped: the owner needs none to read it.",
+            "Run the container as user 0 with all capabilities dropped: the owner needs none to read \
+             the files of powercap. For --collector.rapl.source=perf add CAP_PERFMON.",
         ),
         ("rapl", false) => (
             "Since Linux 5.10 energy is for root only (CVE-2020-8694).",
@@ -175,7 +180,7 @@ fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
         ),
         ("rapl" | "cstate", true) if host.in_container => (
             "The container runtime forbids it: perf_event_open is not among the system calls it lets through.",
-            "Add the capability CAP_PERFMON to the container, which opens it, or leave --collector.rapl.source to powercap.",
+            "Add the capability CAP_PERFMON to the container, which opens it, or set --collector.rapl.source=powercap.",
         ),
         ("interrupts", _) => (
             "Container runtimes lay an empty file over /proc/interrupts.",
@@ -316,6 +321,11 @@ mod tests {
             ..HARDWARE
         };
         assert!(next("cstate", container).contains("container"));
+        let user = Host {
+            is_root: false,
+            ..container
+        };
+        assert!(next("rapl", user).contains("CAP_PERFMON"));
         let guest = Host {
             is_virtual: true,
             ..HARDWARE
