@@ -108,6 +108,6 @@ fn only_allowed(published: &str, cmdline: &str) {
         let is_allowed = |allowed: &&str| {
             name == *allowed || allowed.ends_with('.') && name.starts_with(*allowed)
         };
-        assert!(ALLOWED.iter().any(|a| is_allowed(a)), "{word}");
+        assert!(ALLOWED.iter().any(is_allowed), "{word}");
     }
 }
