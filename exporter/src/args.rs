@@ -85,7 +85,12 @@ pub struct Kernel {
     pub sysfs: PathBuf,
 
     /// Where device files are; of them only cpu_dma_latency is read, as far as this user may.
-    #[arg(long = "path.devfs", value_name = "DIR", default_value = "/dev")]
+    #[arg(
+        long = "path.devfs",
+        value_name = "DIR",
+        default_value = "/dev",
+        value_parser = ValueParser::new(directory)
+    )]
     pub devfs: PathBuf,
 
     /// Name of this host in dashboards and rules; the default is its host name.
