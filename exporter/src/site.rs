@@ -2,12 +2,12 @@
 
 mod guard;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use maud::{Markup, html};
-use prometheus::proto::MetricFamily;
-use toolkit::metric::{Sink, merge};
+use toolkit::metric::{Family, Sink, merge};
 use toolkit::web::{Query, Refusal, Site};
 
 use self::guard::Last;
@@ -25,6 +25,8 @@ pub struct Exporter {
     pub node: Node,
     scraper: Scraper,
     names: Vec<&'static str>,
+    /// /proc and /sys are read as this process has them, and not where those of the host are mounted.
+    sees_own_files: bool,
     last_scrape: Last,
     last_settings: Last,
     /// How long settings may go unread; 0 for however long.
@@ -38,6 +40,7 @@ impl Exporter {
         Exporter {
             node: Node::read(&paths, kernel.node_name.clone()),
             scraper: Scraper::new(&paths, entries, &kernel.collectors, kernel.timeout),
+            sees_own_files: kernel.sysfs == Path::new("/sys"),
             names: entries.iter().map(|entry| entry.info.name).collect(),
             last_scrape: Last::now(),
             last_settings: Last::now(),
@@ -68,7 +71,7 @@ impl Exporter {
     ///
     /// # Errors
     /// The query names a collector there is not, or nothing can be read.
-    pub async fn families(&self, query: &Query) -> Result<Vec<MetricFamily>, Refusal> {
+    pub async fn families(&self, query: &Query) -> Result<Vec<Family>, Refusal> {
         let selection = self.select(query).map_err(Refusal::BadRequest)?;
         let families = self.scrape(selection).await;
         let families = families.map_err(|error| Refusal::Unavailable(error.to_string()))?;
@@ -119,7 +122,7 @@ impl Exporter {
 
     /// What advice depends on.
     pub fn host(&self) -> Host {
-        Host::this(&self.node)
+        Host::this(&self.node, self.sees_own_files)
     }
 
     /// How each collector stands, for a page.
@@ -135,7 +138,7 @@ impl Site for Exporter {
         toolkit::page::frame("wakelag-exporter", &purpose, &content)
     }
 
-    async fn metrics(&self, query: Query) -> Result<Vec<MetricFamily>, Refusal> {
+    async fn metrics(&self, query: Query) -> Result<Vec<Family>, Refusal> {
         let mut own = Sink::new();
         toolkit::build::emit(&mut own);
         let families = self.families(&query).await?;

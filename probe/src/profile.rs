@@ -12,7 +12,7 @@ use exporter::scrape::Selection;
 use exporter::settings::PROFILE_INFO;
 use exporter::site::Exporter;
 use hyper::Uri;
-use toolkit::metric::{family, label};
+use toolkit::metric::family;
 
 pub use self::remote::Remote;
 
@@ -73,8 +73,8 @@ async fn here(exporter: &Exporter) -> Result<String, Error> {
     let families = exporter.scrape(settings).await;
     let families = families.map_err(|_| Error::Unreadable)?;
     family(&families, PROFILE_INFO.desc().name)
-        .and_then(|family| family.get_metric().first())
-        .and_then(|sample| label(sample, "profile"))
+        .and_then(|family| family.samples().next())
+        .and_then(|sample| sample.label("profile"))
         .map(str::to_owned)
         .ok_or(Error::Unreadable)
 }
