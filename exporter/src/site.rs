@@ -15,6 +15,7 @@ use crate::advice::Host;
 use crate::args::Kernel;
 use crate::collector::{Collector as _, Entry};
 use crate::collectors::settings::Settings;
+use crate::collectors::tasks;
 use crate::node::Node;
 use crate::page;
 use crate::scrape::{Families, NoReader, Scraper, Selection, Standing};
@@ -24,6 +25,7 @@ pub struct Exporter {
     /// The host it speaks for.
     pub node: Node,
     scraper: Scraper,
+    tasks: tasks::Flags,
     names: Vec<&'static str>,
     /// /proc and /sys are read as this process has them, and not where those of the host are mounted.
     sees_own_files: bool,
@@ -39,6 +41,7 @@ impl Exporter {
         let paths = kernel.paths();
         Exporter {
             node: Node::read(&paths, kernel.node_name.clone()),
+            tasks: kernel.collectors.tasks.clone(),
             scraper: Scraper::new(&paths, entries, &kernel.collectors, kernel.timeout),
             sees_own_files: kernel.sysfs == Path::new("/sys"),
             names: entries.iter().map(|entry| entry.info.name).collect(),
@@ -151,5 +154,9 @@ impl Site for Exporter {
 
     fn ready(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        self.tasks.reload().map_err(|error| error.to_string())
     }
 }

@@ -170,4 +170,8 @@ impl Site for Probe {
     fn ready(&self) -> Result<(), String> {
         Ok(())
     }
+
+    fn reload(&self) -> Result<(), String> {
+        self.exporter.reload()
+    }
 }

@@ -34,6 +34,14 @@ fn what_a_collector_is_told_switches_it_on_and_without_it_there_is_nothing_to_re
         assert!(names(flags).contains(&"tasks"), "{flags:?}");
     }
     assert!(!names(&[preset, "--no-collector.tasks"]).contains(&"tasks"));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let flag = format!("--collector.tasks.file={}", file.path().display());
+    let refused = command().try_get_matches_from(["wakelag-exporter", &flag]);
+    let refused = refused.unwrap_err().to_string();
+    let where_ = format!("{}:1:1: ", file.path().display());
+    assert!(refused.contains(&where_), "{refused}");
+    std::fs::write(file.path(), "groups: [{preset: postgres}]\n").unwrap();
+    assert!(names(&[&flag]).contains(&"tasks"));
     let alone = ["wakelag-exporter", "--collector.tasks"];
     let refused = with_collectors(Cli::command()).try_get_matches_from(alone);
     assert!(
