@@ -166,9 +166,11 @@ fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
             "Mount the host's /proc at /host/proc, read-only, and add --path.procfs=/host/proc.",
         ),
         ("tasks", _) => (
-            "Processes of other users are hidden: procfs is mounted with hidepid, or this is another PID namespace.",
+            "Processes of other users are hidden: procfs is mounted with hidepid, or this is another PID namespace; or the \
+             file named above is a pid file out of reach.",
             "Add the user to the group of procfs's gid=, set ProtectProc=default under systemd, or share the host's PID \
-             namespace with the container.",
+             namespace with the container. After a reload that named another pid file, restart: the sandbox keeps to what \
+             was named at the start.",
         ),
         (_, false) => (
             "The file is not readable for this user.",

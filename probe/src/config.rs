@@ -8,6 +8,7 @@ mod access;
 mod address;
 mod check;
 mod duration;
+mod encryption;
 mod file;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use toolkit::config::{Error, Secret};
 
 pub use address::Address;
 pub use check::this_host;
+pub use encryption::{ChannelBinding, Identity, Tls, Verify};
 
 use crate::workload::{Dialect, Workload};
 
@@ -91,6 +93,10 @@ pub struct Server {
     pub user: String,
     /// Where the password is read at each connect.
     pub password: Option<Password>,
+    /// How it is encrypted; `None` sends everything as it is.
+    pub tls: Option<Tls>,
+    /// Whether the authentication is bound to the encryption.
+    pub channel_binding: ChannelBinding,
 }
 
 /// Where a password is kept. It is never part of the configuration itself.
@@ -100,7 +106,13 @@ pub enum Password {
     File(PathBuf),
     /// In an environment variable.
     Env(String),
+    /// In a credential that systemd hands to the unit (`LoadCredential=`, `LoadCredentialEncrypted=`), a file of this
+    /// name without its line end.
+    Credential(String),
 }
+
+/// Where systemd says the unit's credentials are.
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
 impl Password {
     /// Reads the password.
@@ -115,6 +127,16 @@ impl Password {
             Password::Env(name) => std::env::var(name)
                 .map(Secret::new)
                 .map_err(|_| format!("password_env: the variable {name} is not set")),
+            Password::Credential(name) => {
+                let directory = std::env::var_os(CREDENTIALS).ok_or_else(|| {
+                    format!(
+                        "password_credential: {CREDENTIALS} is not set; systemd sets it for a unit with \
+                         LoadCredential={name}:FILE"
+                    )
+                })?;
+                Secret::from_file(&Path::new(&directory).join(name))
+                    .map_err(|error| format!("password_credential {error}"))
+            }
         }
     }
 }

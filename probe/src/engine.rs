@@ -113,7 +113,9 @@ pub struct Phases {
     pub resolve: Option<Duration>,
     /// From an address to a connection, or from a path to an open file.
     pub connect: Option<Duration>,
-    /// From a connection to a session that takes queries.
+    /// From a connection to an encrypted one: asking for TLS, and the handshake.
+    pub tls: Option<Duration>,
+    /// From a connection, encrypted or not, to a session that takes queries.
     pub auth: Option<Duration>,
 }
 
@@ -123,6 +125,7 @@ impl Phases {
         [
             ("resolve", self.resolve),
             ("connect", self.connect),
+            ("tls", self.tls),
             ("auth", self.auth),
         ]
         .into_iter()
@@ -150,7 +153,7 @@ pub struct Peer {
     pub version: String,
     /// `tcp`, `unix` or `file`: as the socket says and not as it was configured.
     pub transport: &'static str,
-    /// The version of TLS in use, or `none`.
+    /// The version of TLS in use, such as `TLSv1.3`, or `none`.
     pub tls: &'static str,
 }
 

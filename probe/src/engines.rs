@@ -5,4 +5,5 @@ mod sqlstate;
 
 pub mod postgres;
 pub mod sqlite;
+pub(crate) mod tls;
 pub mod wire;

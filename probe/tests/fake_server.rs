@@ -3,6 +3,8 @@
 // clippy.toml allows these in test functions; here the helpers beside them are tests too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "fake_server/encryption.rs"]
+mod encryption;
 #[path = "harness/fake.rs"]
 mod fake;
 

@@ -9,7 +9,9 @@
 
 mod auth;
 mod conversation;
+mod negotiation;
 mod placeholders;
+mod scram;
 mod session;
 
 use std::time::{Duration, Instant};
@@ -19,8 +21,9 @@ use postgres_protocol::message::frontend;
 use self::conversation::Conversation;
 use self::session::PostgresSession;
 use super::resolve::Resolver;
+use super::tls;
 use super::wire::Wire;
-use crate::config::{Address, Server, Timeout};
+use crate::config::{Address, Server, Timeout, Tls, Verify};
 use crate::engine::{Engine, Failure, Outcome, Phases, Session};
 use crate::workload::Workload;
 
@@ -59,6 +62,12 @@ impl Postgres {
                 Ok(wire)
             }
         }
+    }
+
+    /// Whether what is sent is read by the server alone: it stays on this host, or it is encrypted for somebody known.
+    fn is_private(&self) -> bool {
+        let known = |tls: &Tls| tls.verify != Verify::Nothing;
+        self.server.address.is_local() || self.server.tls.as_ref().is_some_and(known)
     }
 
     /// The first message: who we are, and what the server may spend on us.
@@ -100,20 +109,32 @@ impl Engine for Postgres {
             ),
             None => None,
         };
+        // So are certificates and keys.
+        let tls = self.server.tls.as_ref().map(tls::Client::read).transpose();
+        let tls = tls.map_err(|(key, message)| {
+            Failure::fatal(Outcome::Tls, format!("tls: {key}: {message}"))
+        })?;
         let deadline = Instant::now() + self.timeout.connect;
-        let wire = self.dial(deadline, phases)?;
-        let connected = Instant::now();
+        let mut wire = self.dial(deadline, phases)?;
+        let mut begun = Instant::now();
+        wire.begin(deadline.saturating_duration_since(begun))?;
+        if let Some(client) = &tls {
+            negotiation::encrypt(&mut wire, client)?;
+            let encrypted = Instant::now();
+            phases.tls = Some(encrypted - begun);
+            begun = encrypted;
+        }
         let mut server = Conversation::new(wire);
-        server.begin(deadline.saturating_duration_since(connected))?;
         self.startup(&mut server)?;
         let credentials = auth::Credentials {
             user: &self.server.user,
             password: password.as_ref(),
-            local: self.server.address.is_local(),
+            private: self.is_private(),
+            channel_binding: self.server.channel_binding,
         };
         auth::authenticate(&mut server, &credentials)?;
         let version = server.until_ready_for_the_first_time()?;
-        phases.auth = Some(connected.elapsed());
+        phases.auth = Some(begun.elapsed());
         let session = PostgresSession::prepare(server, version, workload, self.timeout.query)?;
         Ok(Box::new(session))
     }

@@ -48,8 +48,9 @@ impl Conversation {
         }
     }
 
-    pub(super) fn transport(&self) -> &'static str {
-        self.wire.transport()
+    /// The connection it goes over.
+    pub(super) fn wire(&self) -> &Wire {
+        &self.wire
     }
 
     /// Gives what follows `limit` of time in all.

@@ -40,8 +40,8 @@ impl PostgresSession {
         let mut session = PostgresSession {
             peer: Peer {
                 version,
-                transport: server.transport(),
-                tls: "none",
+                transport: server.wire().transport(),
+                tls: server.wire().tls(),
             },
             server,
             request: Request::Prepared,
