@@ -71,7 +71,7 @@ pub fn on(standing: &Standing, host: &Host) -> Option<Advice> {
 }
 
 fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
-    const OF_HARDWARE: [&str; 4] = ["cpuidle", "cpufreq", "rapl", "throttle"];
+    const OF_HARDWARE: [&str; 5] = ["cpuidle", "cpufreq", "rapl", "cstate", "throttle"];
     if host.is_virtual && OF_HARDWARE.contains(&collector) {
         return (
             "This is a virtual machine: its host decides over power and does not show it.",
@@ -106,7 +106,12 @@ fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
         ),
         "rapl" => (
             "No energy counter is known to the kernel.",
-            "Load intel_rapl_msr (Intel, and AMD since Linux 5.11) or intel_rapl_tpmi (newer Intel servers).",
+            "Load intel_rapl_msr (Intel, and AMD since Linux 5.11) or intel_rapl_tpmi (newer Intel servers), or the module \
+             rapl for --collector.rapl.source=perf.",
+        ),
+        "cstate" => (
+            "The kernel counts no residency of packages: only Intel CPUs do.",
+            "On an Intel CPU load the module intel_cstate.",
         ),
         "schedstat" => (
             "The kernel was built without CONFIG_SCHEDSTATS, or procfs is mounted with subset=pid.",
@@ -146,6 +151,10 @@ fn absent_on_arm(collector: &str) -> Option<(&'static str, &'static str)> {
             "ARM CPUs have no RAPL: energy is measured by firmware and the board.",
             "Take it from the board's controller, with ipmi_exporter for one.",
         ),
+        "cstate" => (
+            "ARM CPUs do not count it by themselves.",
+            "Nothing is to be done here.",
+        ),
         _ => return None,
     })
 }
@@ -154,12 +163,24 @@ fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
     match (collector, host.is_root) {
         ("rapl", false) if host.in_container => (
             "Since Linux 5.10 energy is for root only (CVE-2020-8694).",
-            "Run the container as user 0 with all capabilities dropped: the owner needs none to read it.",
+            "Run the container as user 0 with all capabilities dropped: the owner needs none to read \
+             the files of powercap. For --collector.rapl.source=perf add CAP_PERFMON.",
         ),
         ("rapl", false) => (
             "Since Linux 5.10 energy is for root only (CVE-2020-8694).",
             "Give the process CAP_DAC_READ_SEARCH (systemd: AmbientCapabilities=CAP_DAC_READ_SEARCH), or run it as root \
-             without any other capability.",
+             without any other capability, or have a udev rule open the files (docs/operations.md). For \
+             --collector.rapl.source=perf it takes CAP_PERFMON, or CAP_SYS_ADMIN where \
+             /proc/sys/kernel/perf_event_paranoid is above 2.",
+        ),
+        ("cstate", false) => (
+            "A counter of a whole package is for those who may watch everybody.",
+            "Give the process CAP_PERFMON (systemd: AmbientCapabilities=CAP_PERFMON), or CAP_SYS_ADMIN where \
+             /proc/sys/kernel/perf_event_paranoid is above 2, as on Debian and Ubuntu; or set kernel.perf_event_paranoid=0.",
+        ),
+        ("rapl" | "cstate", true) if host.in_container => (
+            "The container runtime forbids it: perf_event_open is not among the system calls it lets through.",
+            "Add the capability CAP_PERFMON to the container, which opens it, or set --collector.rapl.source=powercap.",
         ),
         ("interrupts", _) => (
             "Container runtimes lay an empty file over /proc/interrupts.",
@@ -250,6 +271,13 @@ mod tests {
             ..HARDWARE
         };
         let next = |host| advice("rapl", State::Absent, host).unwrap().next;
+        // What is read by perf_event_open is not hidden by a mount.
+        assert!(
+            advice("cstate", State::Absent, container)
+                .unwrap()
+                .next
+                .contains("intel_cstate")
+        );
         assert!(next(container).contains("/host/sys"));
         // The host's own files are mounted already.
         let mounted = Host {
@@ -271,5 +299,44 @@ mod tests {
                 assert!(!advice.next.contains(word), "{advice:?}");
             }
         }
+    }
+
+    #[test]
+    fn who_may_not_read_energy_is_told_every_way_to() {
+        let next = |collector, host| advice(collector, State::Denied, host).unwrap().next;
+        let rapl = next("rapl", HARDWARE);
+        for way in [
+            "CAP_DAC_READ_SEARCH",
+            "udev",
+            "CAP_PERFMON",
+            "CAP_SYS_ADMIN",
+        ] {
+            assert!(rapl.contains(way), "{way}: {rapl}");
+        }
+        let cstate = next("cstate", HARDWARE);
+        for way in ["CAP_PERFMON", "CAP_SYS_ADMIN", "perf_event_paranoid=0"] {
+            assert!(cstate.contains(way), "{way}: {cstate}");
+        }
+        let container = Host {
+            in_container: true,
+            is_root: true,
+            ..HARDWARE
+        };
+        assert!(next("cstate", container).contains("container"));
+        let user = Host {
+            is_root: false,
+            ..container
+        };
+        assert!(next("rapl", user).contains("CAP_PERFMON"));
+        let guest = Host {
+            is_virtual: true,
+            ..HARDWARE
+        };
+        assert!(
+            advice("cstate", State::Absent, guest)
+                .unwrap()
+                .why
+                .contains("virtual machine")
+        );
     }
 }

@@ -221,9 +221,14 @@ impl Root {
 
     /// The error of `relative` of sysfs not being there, for what can be told without asking.
     pub fn missing(&self, relative: &str) -> Error {
+        self.error(relative, Errno::ENOENT)
+    }
+
+    /// The error of the kernel having answered `errno` to what `relative` of sysfs describes.
+    pub fn error(&self, relative: &str, errno: Errno) -> Error {
         Error::Read {
             path: self.paths.sysfs.join(relative),
-            errno: Errno::ENOENT,
+            errno,
         }
     }
 
