@@ -116,6 +116,7 @@ impl Report {
     ) -> Option<Self> {
         let service_seconds = Summary::new(state)?;
         let Peer {
+            engine,
             version,
             transport,
             tls,
@@ -125,7 +126,7 @@ impl Report {
         Some(Report {
             target: target.name.clone(),
             workload: workload.name.clone(),
-            engine: target.access.engine(),
+            engine,
             server_version: version,
             transport,
             tls,
