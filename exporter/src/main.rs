@@ -57,8 +57,8 @@ async fn serve(exporter: Arc<Exporter>, options: &Options) -> Result<(), Box<dyn
             &*device,
             Path::new("/proc/self"),
         ];
-        let pidfiles = kernel.collectors.tasks.directories();
-        let others = web.iter().chain(&pidfiles).map(PathBuf::as_path);
+        let tasks = kernel.collectors.tasks.directories();
+        let others = web.iter().chain(&tasks).map(PathBuf::as_path);
         sandbox::enter(own.into_iter().chain(others));
     }
     for url in server.urls() {

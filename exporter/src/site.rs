@@ -16,6 +16,7 @@ use crate::args::Kernel;
 use crate::cardinality::Cardinality;
 use crate::collector::{Collector as _, Entry};
 use crate::collectors::settings::Settings;
+use crate::collectors::tasks;
 use crate::node::Node;
 use crate::page;
 use crate::scrape::{Families, NoReader, Scraper, Selection, Standing};
@@ -27,6 +28,7 @@ pub struct Exporter {
     /// What is left of the label `cpu`.
     pub cardinality: Cardinality,
     scraper: Scraper,
+    tasks: tasks::Flags,
     names: Vec<&'static str>,
     /// /proc and /sys are read as this process has them, and not where those of the host are mounted.
     sees_own_files: bool,
@@ -43,6 +45,7 @@ impl Exporter {
         Exporter {
             node: Node::read(&paths, kernel.node_name.clone()),
             cardinality: kernel.collectors.cardinality,
+            tasks: kernel.collectors.tasks.clone(),
             scraper: Scraper::new(&paths, entries, &kernel.collectors, kernel.timeout),
             sees_own_files: kernel.sysfs == Path::new("/sys"),
             names: entries.iter().map(|entry| entry.info.name).collect(),
@@ -155,5 +158,9 @@ impl Site for Exporter {
 
     fn ready(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        self.tasks.reload().map_err(|error| error.to_string())
     }
 }

@@ -8,6 +8,7 @@ mod access;
 mod address;
 mod check;
 mod duration;
+mod encryption;
 mod file;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,9 @@ use toolkit::config::{Error, Secret};
 
 pub use address::Address;
 pub use check::this_host;
+pub use encryption::{ChannelBinding, Identity, Tls, Verify};
 
+use crate::engine::{Failure, Outcome};
 use crate::workload::{Dialect, Workload};
 
 /// A checked configuration.
@@ -53,6 +56,8 @@ pub struct Target {
 pub enum Access {
     /// A PostgreSQL server.
     Postgres(Server),
+    /// A MySQL or MariaDB server.
+    Mysql(Server),
     /// A SQLite file.
     Sqlite {
         /// The file.
@@ -67,15 +72,8 @@ impl Access {
     pub fn dialect(&self) -> Dialect {
         match self {
             Access::Postgres(_) => Dialect::Postgres,
+            Access::Mysql(_) => Dialect::Mysql,
             Access::Sqlite { .. } => Dialect::Sqlite,
-        }
-    }
-
-    /// Label `engine`.
-    pub fn engine(&self) -> &'static str {
-        match self {
-            Access::Postgres(_) => "postgres",
-            Access::Sqlite { .. } => "sqlite",
         }
     }
 }
@@ -85,12 +83,36 @@ impl Access {
 pub struct Server {
     /// Where it listens.
     pub address: Address,
-    /// Database to open.
-    pub database: String,
+    /// Database to open; without one PostgreSQL takes that of the user's name, and MySQL opens none.
+    pub database: Option<String>,
     /// User to open it as.
     pub user: String,
     /// Where the password is read at each connect.
     pub password: Option<Password>,
+    /// How it is encrypted; `None` sends everything as it is.
+    pub tls: Option<Tls>,
+    /// Whether the authentication is bound to the encryption.
+    pub channel_binding: ChannelBinding,
+    /// Whether a password may be encrypted with a key the server sends over plaintext: the option of this name that
+    /// MySQL's own clients have. PostgreSQL knows nothing like it.
+    pub get_server_public_key: bool,
+}
+
+impl Server {
+    /// Whether what is sent is read by the server alone: it stays on this host, or it is encrypted for somebody known.
+    pub fn is_private(&self) -> bool {
+        let known = |tls: &Tls| tls.verify != Verify::Nothing;
+        self.address.is_local() || self.tls.as_ref().is_some_and(known)
+    }
+
+    /// Reads the password, where there is one: at each connect, so that a new one is used without a restart.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read_password(&self) -> Result<Option<Secret>, Failure> {
+        let password = self.password.as_ref().map(Password::read).transpose();
+        password.map_err(|message| Failure::fatal(Outcome::Auth, message))
+    }
 }
 
 /// Where a password is kept. It is never part of the configuration itself.
@@ -100,7 +122,13 @@ pub enum Password {
     File(PathBuf),
     /// In an environment variable.
     Env(String),
+    /// In a credential that systemd hands to the unit (`LoadCredential=`, `LoadCredentialEncrypted=`), a file of this
+    /// name without its line end.
+    Credential(String),
 }
+
+/// Where systemd says the unit's credentials are.
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
 impl Password {
     /// Reads the password.
@@ -115,6 +143,16 @@ impl Password {
             Password::Env(name) => std::env::var(name)
                 .map(Secret::new)
                 .map_err(|_| format!("password_env: the variable {name} is not set")),
+            Password::Credential(name) => {
+                let directory = std::env::var_os(CREDENTIALS).ok_or_else(|| {
+                    format!(
+                        "password_credential: {CREDENTIALS} is not set; systemd sets it for a unit with \
+                         LoadCredential={name}:FILE"
+                    )
+                })?;
+                Secret::from_file(&Path::new(&directory).join(name))
+                    .map_err(|error| format!("password_credential {error}"))
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::config::{Access, Target};
-use crate::engines::{postgres::Postgres, sqlite::Sqlite};
+use crate::engines::{mysql::Mysql, postgres::Postgres, sqlite::Sqlite};
 use crate::workload::Workload;
 
 /// How a query ended: the closed set of the label `result`.
@@ -113,7 +113,9 @@ pub struct Phases {
     pub resolve: Option<Duration>,
     /// From an address to a connection, or from a path to an open file.
     pub connect: Option<Duration>,
-    /// From a connection to a session that takes queries.
+    /// From a connection to an encrypted one: asking for TLS, and the handshake.
+    pub tls: Option<Duration>,
+    /// From a connection, encrypted or not, to a session that takes queries.
     pub auth: Option<Duration>,
 }
 
@@ -123,6 +125,7 @@ impl Phases {
         [
             ("resolve", self.resolve),
             ("connect", self.connect),
+            ("tls", self.tls),
             ("auth", self.auth),
         ]
         .into_iter()
@@ -146,11 +149,13 @@ pub struct Timings {
 /// What a session is, as found at connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
+    /// Label `engine`: `postgres`, `mysql`, `mariadb` or `sqlite`, as the other side says itself.
+    pub engine: &'static str,
     /// The server's or library's version, as it says itself.
     pub version: String,
     /// `tcp`, `unix` or `file`: as the socket says and not as it was configured.
     pub transport: &'static str,
-    /// The version of TLS in use, or `none`.
+    /// The version of TLS in use, such as `TLSv1.3`, or `none`.
     pub tls: &'static str,
 }
 
@@ -184,6 +189,7 @@ pub trait Session {
 pub fn of(target: &Target) -> Box<dyn Engine> {
     match &target.access {
         Access::Postgres(server) => Box::new(Postgres::new(server.clone(), target.timeout)),
+        Access::Mysql(server) => Box::new(Mysql::new(server.clone(), target.timeout)),
         Access::Sqlite { path, create } => {
             Box::new(Sqlite::new(path.clone(), *create, target.timeout))
         }

@@ -3,6 +3,8 @@
 // clippy.toml allows these in test functions; here the helpers beside them are tests too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "fake_server/encryption.rs"]
+mod encryption;
 #[path = "harness/fake.rs"]
 mod fake;
 
@@ -152,6 +154,30 @@ fn an_error_without_an_end_of_the_session_leaves_it_usable() {
             "{severity} {code}"
         );
     }
+}
+
+#[test]
+fn a_reply_too_many_was_taken_for_the_answer_to_the_next_query() {
+    let asked_twice = |extra: Vec<u8>| {
+        let config = server(move |mut stream| {
+            handshake(&mut stream);
+            while read_to_sync(&mut stream) {
+                let answer = [whole_answer(), extra.clone()].concat();
+                stream.write_all(&answer).unwrap();
+            }
+        });
+        let mut session = connect(&config).0.unwrap();
+        session.execute(&[]).unwrap();
+        session.execute(&[])
+    };
+    let failure = asked_twice(whole_answer()).unwrap_err();
+    assert_eq!(
+        (failure.outcome, failure.usable),
+        (Outcome::Protocol, false)
+    );
+    // What a server may say at any time is no answer.
+    let timings = asked_twice(message(b'S', b"TimeZone\0UTC\0")).unwrap();
+    assert!(timings.started < timings.done);
 }
 
 #[test]

@@ -3,6 +3,11 @@
 // clippy.toml allows these in test functions; here the helpers beside them are tests too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "postgres/access.rs"]
+mod access;
+#[path = "postgres/between.rs"]
+mod between;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -4,9 +4,11 @@
 //! Everything here panics with a message that names the file, because everything here runs under a test or a
 //! benchmark.
 
+pub mod certificates;
 pub mod fixture;
 pub mod golden;
 pub mod http;
+pub mod mariadb;
 pub mod postgres;
 pub mod program;
 pub mod prometheus;

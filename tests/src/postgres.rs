@@ -1,7 +1,7 @@
 //! A private PostgreSQL server: its own data directory, a free port, gone with the value.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
@@ -17,6 +17,12 @@ pub struct Postgres {
 impl Postgres {
     /// Makes and starts a server whose TCP clients authenticate as `hba` says; over the UNIX socket all are trusted.
     pub fn start(hba: &str) -> Self {
+        Postgres::start_with(hba, "", &[])
+    }
+
+    /// The same, with lines for postgresql.conf, and with files of these names and contents in the data directory that
+    /// nobody but the server may read.
+    pub fn start_with(hba: &str, settings: &str, files: &[(&str, &str)]) -> Self {
         assert!(
             Path::new(BIN).is_dir(),
             "{BIN} is missing: these tests need Debian's package postgresql-15"
@@ -40,6 +46,18 @@ impl Postgres {
         );
         let hba = format!("local all all trust\n{hba}\n");
         std::fs::write(data.join("pg_hba.conf"), hba).unwrap();
+        let owner = std::fs::metadata(&data).unwrap().uid();
+        for (name, content) in files {
+            let path = data.join(name);
+            std::fs::write(&path, content).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+            std::os::unix::fs::chown(&path, Some(owner), None).unwrap();
+        }
+        let mut configuration = std::fs::OpenOptions::new()
+            .append(true)
+            .open(data.join("postgresql.conf"))
+            .unwrap();
+        writeln!(configuration, "{settings}").unwrap();
         server.go();
         server
     }
@@ -103,6 +121,11 @@ impl Postgres {
     /// The directory of the UNIX socket.
     pub fn socket(&self) -> PathBuf {
         self.dir.path().join(format!(".s.PGSQL.{}", self.port))
+    }
+
+    /// What the server has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap()
     }
 
     fn data(&self) -> PathBuf {

@@ -46,6 +46,11 @@ fn a_mistake_on_the_command_line_is_a_usage_error() {
             &["--web.listen-address=nowhere"],
             "--web.listen-address <HOST:PORT>",
         ),
+        (
+            "wakelag-exporter",
+            &["--collector.tasks.file=/nonexistent/tasks.yaml"],
+            "/nonexistent/tasks.yaml: cannot read",
+        ),
         ("wakelag-probe", &["--nope"], "unexpected argument '--nope'"),
         (
             "wakelag-probe",

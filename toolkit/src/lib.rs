@@ -9,6 +9,7 @@ pub mod histogram;
 pub mod log;
 pub mod metric;
 pub mod page;
+pub mod pem;
 pub mod process;
 pub mod sandbox;
 pub mod systemd;

@@ -59,6 +59,13 @@ pub trait Site: Send + Sync + 'static {
     /// # Errors
     /// The sentence for whoever asked.
     fn ready(&self) -> Result<(), String>;
+    /// Reads again what the program has files for, beside the web configuration. What is refused stays as it was.
+    ///
+    /// # Errors
+    /// The sentence for whoever asked; the program has logged it.
+    fn reload(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Why the server did not start.
@@ -96,6 +103,20 @@ struct Shared<S> {
     site: Arc<S>,
     config: WebConfig,
     requests: Semaphore,
+}
+
+impl<S: Site> Shared<S> {
+    /// Reads the web configuration and the program's own files again; what came of each is in the log.
+    ///
+    /// # Errors
+    /// The first that was refused.
+    fn reload(&self) -> Result<(), String> {
+        systemd::reloading();
+        let web = self.config.reload_and_log();
+        let own = self.site.reload();
+        systemd::ready();
+        web.map_err(|error| error.to_string()).and(own)
+    }
 }
 
 /// A server whose sockets are open and whose configuration is read.
@@ -174,7 +195,7 @@ impl Server {
                 accepted = listeners.accept() => accepted,
                 _ = hangup.recv() => {
                     // What came of it is in the log.
-                    let _ = shared.config.reload_and_log();
+                    let _ = shared.reload();
                     continue;
                 }
                 () = &mut shutdown => break,

@@ -34,6 +34,14 @@ fn what_a_collector_is_told_switches_it_on_and_without_it_there_is_nothing_to_re
         assert!(names(flags).contains(&"tasks"), "{flags:?}");
     }
     assert!(!names(&[preset, "--no-collector.tasks"]).contains(&"tasks"));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let flag = format!("--collector.tasks.file={}", file.path().display());
+    let refused = command().try_get_matches_from(["wakelag-exporter", &flag]);
+    let refused = refused.unwrap_err().to_string();
+    let where_ = format!("{}:1:1: ", file.path().display());
+    assert!(refused.contains(&where_), "{refused}");
+    std::fs::write(file.path(), "groups: [{preset: postgres}]\n").unwrap();
+    assert!(names(&[&flag]).contains(&"tasks"));
     let alone = ["wakelag-exporter", "--collector.tasks"];
     let refused = with_collectors(Cli::command()).try_get_matches_from(alone);
     assert!(
@@ -52,6 +60,17 @@ fn a_time_has_to_be_above_zero() {
     }
     assert_eq!(seconds_or_never("0"), Ok(Duration::ZERO));
     assert!(seconds_or_never("-1").is_err());
+}
+
+/// `--path.devfs` was taken without a look.
+#[test]
+fn each_root_has_to_be_a_directory() {
+    for root in ["procfs", "sysfs", "devfs"] {
+        let flag = format!("--path.{root}=/no/such/directory");
+        let refused = command().try_get_matches_from(["wakelag-exporter", &flag]);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("there is no such directory"), "{refused}");
+    }
 }
 
 #[test]

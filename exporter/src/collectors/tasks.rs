@@ -14,15 +14,21 @@
 
 mod account;
 mod census;
+mod file;
+mod flags;
 mod group;
+mod roster;
 mod thread;
+
+use std::sync::Arc;
 
 use toolkit::metric::{Metric, Sink};
 
 use self::account::Account;
 use self::census::{Census, Member};
-pub use self::group::Flags;
+pub use self::flags::Flags;
 use self::group::Group;
+use self::roster::Roster;
 use self::thread::{Counts, POLICIES, Thread};
 use crate::collector::{Collector, Configured, Cost, Info};
 use crate::collectors;
@@ -87,11 +93,10 @@ static VANISHED: Metric<0> = Metric::counter(
 /// tasks collector.
 #[derive(Debug)]
 pub struct Tasks {
-    groups: Vec<Group>,
-    /// The label values, one for all groups of the same name, and for each group its position among them.
-    names: Vec<String>,
-    name_of: Vec<usize>,
-    max_threads: usize,
+    flags: Flags,
+    /// The groups of the file that are in `roster`: others after a reload.
+    of_file: Arc<[Group]>,
+    roster: Roster,
     account: Account,
     vanished: u64,
 }
@@ -108,25 +113,17 @@ pub struct Reading {
 }
 
 impl Configured for Tasks {
-    const ASKED_BY: Option<&'static str> = Some(group::ASKED_BY);
+    const ASKED_BY: Option<&'static str> = Some(flags::ASKED_BY);
 
     fn new(flags: &collectors::Flags) -> Self {
-        let groups: Vec<Group> = flags.tasks.all().collect();
-        let mut names: Vec<String> = Vec::new();
-        let mut name_of = Vec::with_capacity(groups.len());
-        for group in &groups {
-            let known = names.iter().position(|name| *name == group.name);
-            name_of.push(known.unwrap_or(names.len()));
-            if known.is_none() {
-                names.push(group.name.clone());
-            }
-        }
+        let flags = flags.tasks.clone();
+        let of_file = flags.of_file();
+        let roster = Roster::of(flags.all(&of_file));
         Tasks {
-            account: Account::of(names.len()),
-            groups,
-            names,
-            name_of,
-            max_threads: flags.tasks.max_threads,
+            account: Account::of(roster.names.len()),
+            flags,
+            of_file,
+            roster,
             vanished: 0,
         }
     }
@@ -137,7 +134,7 @@ impl Collector for Tasks {
     const INFO: &'static Info = &Info {
         name: "tasks",
         about: "threads of chosen processes: policies, time run and waited, migrations (/proc/PID/task); needs \
-                --collector.tasks.group or .preset, which switch it on",
+                --collector.tasks.group, .preset or .file, which switch it on",
         default_on: false,
         cost: Cost::B,
         metrics: &[
@@ -156,15 +153,16 @@ impl Collector for Tasks {
     };
 
     fn read(&mut self, root: &Root) -> Result<Self::Reading, Error> {
-        let census = Census::take(root, &self.groups)?;
+        self.take_up_reload();
+        let census = Census::take(root, &self.roster.groups)?;
         self.vanished += census.vanished;
         // One of them says it for all: with hidepid=1 it is every process of the host.
         let mut trouble = census.unknown;
-        let mut readings = vec![Reading::default(); self.names.len()];
-        let mut left = self.max_threads;
+        let mut readings = vec![Reading::default(); self.roster.names.len()];
+        let mut left = self.flags.max_threads;
         self.account.begin();
         for member in &census.members {
-            let name = self.name_of[member.group];
+            let name = self.roster.name_of[member.group];
             readings[name].processes += 1;
             match self.read_process(root, member, name, &mut left, &mut readings[name]) {
                 Ok(()) => {}
@@ -182,13 +180,24 @@ impl Collector for Tasks {
 
     fn emit(&mut self, readings: Self::Reading, out: &mut Sink) {
         out.put(&VANISHED, [], self.vanished as f64);
-        for (name, reading) in self.names.iter().zip(&readings) {
+        for (name, reading) in self.roster.names.iter().zip(&readings) {
             reading.emit(name, out);
         }
     }
 }
 
 impl Tasks {
+    /// Goes on with the groups of a file that was read again; those whose name stays go on counting.
+    fn take_up_reload(&mut self) {
+        let of_file = self.flags.of_file();
+        if !Arc::ptr_eq(&of_file, &self.of_file) && of_file != self.of_file {
+            let roster = Roster::of(self.flags.all(&of_file));
+            self.account.regroup(&roster.positions_in(&self.roster));
+            self.roster = roster;
+        }
+        self.of_file = of_file;
+    }
+
     /// Reads the threads of a process, `left` of them at most; the first error, after all have been read.
     fn read_process(
         &mut self,

@@ -47,16 +47,16 @@ impl Last {
 impl Exporter {
     /// Reads what must not be left unread for long whenever nobody scrapes; never ends.
     pub async fn guard(&self) {
-        tokio::join!(self.guard_energy(), self.check_settings());
+        tokio::join!(self.guard_energy(GUARD_EVERY), self.check_settings());
     }
 
-    async fn guard_energy(&self) {
+    async fn guard_energy(&self, every: Duration) {
         let selection = self.only(&GUARDED);
         loop {
-            if self.last_scrape.is_over(GUARD_EVERY).await {
+            if self.last_scrape.is_over(every).await {
                 // A failure is logged where it happens.
                 let _ = self.scrape(selection.clone()).await;
-                tokio::time::sleep(GUARD_EVERY).await;
+                tokio::time::sleep(every).await;
             }
         }
     }
@@ -96,7 +96,79 @@ fn pause(interval: Duration, took: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use ::tests::fixture::{self, Fixture};
+
     use super::*;
+    use crate::args::Kernel;
+    use crate::collector::State;
+    use crate::collectors::{COLLECTORS, Flags};
+
+    fn exporter(machine: &Fixture) -> Exporter {
+        let kernel = Kernel {
+            procfs: machine.procfs(),
+            sysfs: machine.sysfs(),
+            devfs: machine.devfs(),
+            check_interval: Duration::ZERO,
+            node_name: None,
+            timeout: Duration::from_secs(10),
+            collectors: Flags::default(),
+        };
+        let guarded = COLLECTORS
+            .iter()
+            .filter(|entry| GUARDED.contains(&entry.info.name));
+        Exporter::new(&kernel, &guarded.collect::<Vec<_>>())
+    }
+
+    /// Waits until energy was read and found to be in this state.
+    async fn energy_is(exporter: &Exporter, state: State) {
+        let is = |standing: &crate::scrape::Standing| {
+            let outcome = standing.outcome.as_ref();
+            standing.info.name == "rapl" && outcome.is_some_and(|outcome| outcome.state == state)
+        };
+        while !exporter.standings().iter().any(is) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Two wraps without a scrape between: only who has read meanwhile knows of both.
+    #[tokio::test]
+    async fn energy_that_wraps_while_nobody_scrapes_is_not_lost() {
+        let machine = fixture::unpack("intel-2s-icelake");
+        let exporter = exporter(&machine);
+        let energy = |zone: &str, text: String| {
+            machine.write(&format!("sys/class/powercap/{zone}/energy_uj"), &text);
+        };
+        let other = machine.read("sys/class/powercap/intel-rapl:1/energy_uj");
+        let counts = async {
+            energy_is(&exporter, State::Ok).await;
+            for uj in [250_000_000_000_u64, 1_000_000, 250_000_000_000, 2_000_000] {
+                energy("intel-rapl:0", format!("{uj}\n"));
+                // The other package tells when that has been read.
+                energy("intel-rapl:1", "x\n".to_owned());
+                energy_is(&exporter, State::Failed).await;
+                energy("intel-rapl:1", other.clone());
+                energy_is(&exporter, State::Ok).await;
+            }
+        };
+        let guard = exporter.guard_energy(Duration::from_millis(5));
+        let enough = tokio::time::timeout(Duration::from_secs(60), counts);
+        tokio::select! {
+            () = guard => unreachable!("it never ends"),
+            in_time = enough => in_time.expect("energy is read"),
+        }
+        let families = exporter.families(&Vec::new()).await.unwrap();
+        let text = toolkit::exposition::text(&families);
+        let of = |family: &str| {
+            let start = format!("{family}{{control_type=\"intel-rapl\",zone=\"intel-rapl:0\",");
+            let line = text.lines().find(|line| line.starts_with(&start));
+            line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        };
+        assert_eq!(of("wakelag_rapl_wraps_total"), Some(2.0), "{text}");
+        let range = 262_143.328_850;
+        let spent = 2.0 * range + 2.0 - 83_214.456_712;
+        let counted = of("wakelag_rapl_energy_joules_total").unwrap();
+        assert!((counted - spent).abs() < 1e-6, "{counted} {spent}");
+    }
 
     #[test]
     fn a_check_slows_down_where_it_is_dear() {

@@ -24,6 +24,8 @@ pub struct Report {
     pub server_version: String,
     /// `tcp`, `unix` or `file`.
     pub transport: &'static str,
+    /// The version of TLS, or `none`.
+    pub tls: &'static str,
     /// How many connections asked.
     pub lanes: u16,
     /// How many queries were answered in the measured time.
@@ -114,16 +116,20 @@ impl Report {
     ) -> Option<Self> {
         let service_seconds = Summary::new(state)?;
         let Peer {
-            version, transport, ..
+            engine,
+            version,
+            transport,
+            tls,
         } = state.peer.clone()?;
         let seconds = measured.as_secs_f64();
         let queries = state.nanos.len();
         Some(Report {
             target: target.name.clone(),
             workload: workload.name.clone(),
-            engine: target.access.engine(),
+            engine,
             server_version: version,
             transport,
+            tls,
             lanes,
             queries,
             seconds,
@@ -151,11 +157,16 @@ impl fmt::Display for Report {
         let lanes = if self.lanes == 1 { "lane" } else { "lanes" };
         writeln!(
             out,
-            "{}: {} {} over {}\n{}: {} {lanes}, closed loop, {} s\n",
+            "{}: {} {} over {}{}\n{}: {} {lanes}, closed loop, {} s\n",
             self.target,
             self.engine,
             self.server_version,
             self.transport,
+            if self.tls == "none" {
+                String::new()
+            } else {
+                format!(" with {}", self.tls)
+            },
             self.workload,
             self.lanes,
             self.seconds

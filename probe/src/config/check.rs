@@ -25,7 +25,7 @@ const TIMEOUT_LIMITS: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(10)..=Duration::from_secs(300);
 
 /// What is wrong and with which value.
-type Refusal = (Vec<Step>, String);
+pub(super) type Refusal = (Vec<Step>, String);
 
 /// Makes the model of `file`, which is `text` from `path`.
 pub(super) fn config(file: File, path: &Path, text: &str) -> Result<Config, Error> {
@@ -43,15 +43,17 @@ fn resolve(file: &File, directory: &Path) -> Result<Config, Refusal> {
     }
     let mut targets = Vec::<Target>::new();
     for (index, entry) in file.targets.iter().enumerate() {
-        let at = |message: String, key: &'static str| {
-            let steps = vec![Step::Key("targets"), Step::Item(index), Step::Key(key)];
-            (steps, message)
+        let inside = |steps: &[Step]| {
+            let target = [Step::Key("targets"), Step::Item(index)];
+            [&target, steps].concat()
         };
+        let at = |message: String, key| (inside(&[Step::Key(key)]), message);
         if targets.iter().any(|known| known.name == entry.name.0) {
             let message = format!("a second target is named `{}`", entry.name.0);
             return Err(at(message, "name"));
         }
-        let target = target(entry, directory).map_err(|(key, message)| at(message, key))?;
+        let target =
+            target(entry, directory).map_err(|(steps, message)| (inside(&steps), message))?;
         let other = targets.iter().find(|known| {
             known.node == target.node
                 && known.profile_from.is_some()
@@ -151,6 +153,7 @@ fn chosen(
     }
     let dialect = match entry.engine {
         Engine::Postgres => Dialect::Postgres,
+        Engine::Mysql => Dialect::Mysql,
         Engine::Sqlite => Dialect::Sqlite,
     };
     let mut chosen = Vec::<Arc<Workload>>::new();
@@ -179,19 +182,21 @@ fn unknown_workload(name: &str, own: &[Arc<Workload>]) -> String {
 }
 
 /// A target without its workloads.
-fn target(entry: &TargetEntry, directory: &Path) -> Result<Target, (&'static str, String)> {
+fn target(entry: &TargetEntry, directory: &Path) -> Result<Target, Refusal> {
+    let at = |key, message: String| (vec![Step::Key(key)], message);
     let access = match entry.engine {
-        Engine::Postgres => Access::Postgres(access::server(entry, directory)?),
+        Engine::Postgres => Access::Postgres(access::postgres(entry, directory)?),
+        Engine::Mysql => Access::Mysql(access::mysql(entry, directory)?),
         Engine::Sqlite => access::sqlite(entry, directory)?,
     };
     let timeout = entry.timeout.or(DEFAULT_TIMEOUT);
     if !TIMEOUT_LIMITS.contains(&timeout.connect) || !TIMEOUT_LIMITS.contains(&timeout.query) {
-        return Err(("timeout", "a timeout must be 10ms to 5m".to_owned()));
+        return Err(at("timeout", "a timeout must be 10ms to 5m".to_owned()));
     }
     let profile_from = entry.profile_from.as_deref().map(exporter).transpose();
-    let profile_from = profile_from.map_err(|message| ("profile_from", message))?;
+    let profile_from = profile_from.map_err(|message| at("profile_from", message))?;
     let local = match &access {
-        Access::Postgres(server) => server.address.is_local(),
+        Access::Postgres(server) | Access::Mysql(server) => server.address.is_local(),
         Access::Sqlite { .. } => true,
     };
     let node = match &entry.node {
@@ -201,7 +206,7 @@ fn target(entry: &TargetEntry, directory: &Path) -> Result<Target, (&'static str
             let message = "`node` is missing; name the host whose CPUs serve this database, \
                            as its exporter calls it"
                 .to_owned();
-            return Err(("address", message));
+            return Err(at("address", message));
         }
     };
     Ok(Target {

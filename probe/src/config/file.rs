@@ -8,7 +8,8 @@ use toolkit::config::text;
 
 use super::address::Address;
 use super::duration::Span;
-use super::{Scheduling, Timeout};
+use super::encryption::Section;
+use super::{ChannelBinding, Scheduling, Timeout};
 use crate::workload::{Param, Protocol};
 
 #[derive(Debug, Deserialize)]
@@ -30,7 +31,10 @@ pub(super) struct TargetEntry {
     pub(super) user: Option<String>,
     pub(super) password_file: Option<PathBuf>,
     pub(super) password_env: Option<String>,
-    pub(super) tls: Option<Tls>,
+    pub(super) password_credential: Option<String>,
+    pub(super) tls: Option<Section>,
+    pub(super) channel_binding: Option<ChannelBinding>,
+    pub(super) get_server_public_key: Option<bool>,
     pub(super) node: Option<Name>,
     pub(super) profile_from: Option<String>,
     #[serde(default)]
@@ -45,21 +49,8 @@ pub(super) struct TargetEntry {
 #[serde(rename_all = "lowercase")]
 pub(super) enum Engine {
     Postgres,
+    Mysql,
     Sqlite,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Tls {
-    // Only its presence is looked at: there is one mode.
-    #[serde(rename = "mode")]
-    _mode: TlsMode,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum TlsMode {
-    Disable,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -75,7 +75,7 @@ workloads:
     let Access::Postgres(server) = &target.access else {
         panic!("{:?}", target.access)
     };
-    assert_eq!(server.database, "bench");
+    assert_eq!(server.database.as_deref(), Some("bench"));
     let password = server.password.as_ref().unwrap().read().unwrap();
     assert_eq!(password.reveal(), "canary");
     let own = &target.workloads[0];
@@ -95,8 +95,8 @@ fn a_bad_target_is_refused_where_it_is_bad() {
         (
             "    workloads: [select1]\n    colour: red\n",
             "10:5: targets[0]: unknown field `colour`, expected one of `name`, `engine`, `address`, `path`, `database`, \
-             `user`, `password_file`, `password_env`, `tls`, `node`, `profile_from`, `timeout`, `cpu`, `scheduling`, \
-             `workloads`",
+             `user`, `password_file`, `password_env`, `password_credential`, `tls`, `channel_binding`, `get_server_public_key`, `node`, \
+             `profile_from`, `timeout`, `cpu`, `scheduling`, `workloads`",
         ),
         (
             "    workloads: [select1, selct1]\n",
@@ -133,12 +133,21 @@ fn a_bad_target_is_refused_where_it_is_bad() {
         (
             "    password: hunter2\n    workloads: [select1]\n",
             "9:5: targets[0]: unknown field `password`, expected one of `name`, `engine`, `address`, `path`, `database`, \
-             `user`, `password_file`, `password_env`, `tls`, `node`, `profile_from`, `timeout`, `cpu`, `scheduling`, \
-             `workloads`",
+             `user`, `password_file`, `password_env`, `password_credential`, `tls`, `channel_binding`, `get_server_public_key`, `node`, \
+             `profile_from`, `timeout`, `cpu`, `scheduling`, `workloads`",
         ),
         (
-            "    tls: {mode: require}\n    workloads: [select1]\n",
-            "9:17: targets[0].tls.mode: unknown variant `require`, expected `disable`",
+            "    tls: {mode: prefer}\n    workloads: [select1]\n",
+            "9:17: targets[0].tls.mode: unknown variant `prefer`, expected one of `disable`, `require`, `verify-ca`, \
+             `verify-full`",
+        ),
+        (
+            "    password_env: HOME\n    password_credential: pg\n    workloads: [select1]\n",
+            "10:26: give `password_env` or `password_credential`, not both",
+        ),
+        (
+            "    password_credential: ../pg\n    workloads: [select1]\n",
+            "9:26: a credential has a name, and no path",
         ),
         (
             "    workloads: [select1]\n  - name: a\n    engine: sqlite\n    path: x\n    workloads: [select1]\n",
@@ -205,19 +214,12 @@ fn two_exporters_for_one_node_are_refused() {
 }
 
 #[test]
-fn a_remote_server_without_a_word_on_tls_or_node_is_refused() {
-    let target = |rest: &str| {
-        message(&format!(
-            "targets:\n  - name: a\n    engine: postgres\n    address: db1:5432\n    user: u\n    workloads: [select1]\n{rest}"
-        ))
-    };
+fn a_remote_server_without_a_word_on_its_node_is_refused() {
     assert_eq!(
-        target("    node: db1\n"),
-        "probe.yaml:4:14: a remote server is asked over TLS, which comes with a later version; \
-         to send queries and results in plaintext say `tls: {mode: disable}`"
-    );
-    assert_eq!(
-        target("    tls: {mode: disable}\n"),
+        message(
+            "targets:\n  - name: a\n    engine: postgres\n    address: db1:5432\n    user: u\n    workloads: [select1]\n    \
+             tls: {mode: disable}\n"
+        ),
         "probe.yaml:4:14: `node` is missing; name the host whose CPUs serve this database, as its exporter calls it"
     );
 }

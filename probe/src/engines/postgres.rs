@@ -9,7 +9,9 @@
 
 mod auth;
 mod conversation;
+mod negotiation;
 mod placeholders;
+mod scram;
 mod session;
 
 use std::time::{Duration, Instant};
@@ -18,9 +20,9 @@ use postgres_protocol::message::frontend;
 
 use self::conversation::Conversation;
 use self::session::PostgresSession;
-use super::resolve::Resolver;
-use super::wire::Wire;
-use crate::config::{Address, Server, Timeout};
+use super::dial::Dialer;
+use super::tls;
+use crate::config::{Server, Timeout};
 use crate::engine::{Engine, Failure, Outcome, Phases, Session};
 use crate::workload::Workload;
 
@@ -29,7 +31,7 @@ use crate::workload::Workload;
 pub struct Postgres {
     server: Server,
     timeout: Timeout,
-    resolver: Resolver,
+    dialer: Dialer,
 }
 
 impl Postgres {
@@ -38,26 +40,7 @@ impl Postgres {
         Postgres {
             server,
             timeout,
-            resolver: Resolver::default(),
-        }
-    }
-
-    fn dial(&mut self, deadline: Instant, phases: &mut Phases) -> Result<Wire, Failure> {
-        let begun = Instant::now();
-        match &self.server.address {
-            Address::Unix(path) => {
-                let wire = Wire::unix(path, deadline)?;
-                phases.connect = Some(begun.elapsed());
-                Ok(wire)
-            }
-            Address::Tcp { host, port } => {
-                let addresses = self.resolver.resolve(host, *port, deadline)?;
-                let resolved = Instant::now();
-                phases.resolve = Some(resolved - begun);
-                let wire = Wire::tcp(&addresses, deadline)?;
-                phases.connect = Some(resolved.elapsed());
-                Ok(wire)
-            }
+            dialer: Dialer::default(),
         }
     }
 
@@ -66,11 +49,13 @@ impl Postgres {
         let options = server_limits(self.timeout.query);
         let parameters = [
             ("user", self.server.user.as_str()),
-            ("database", self.server.database.as_str()),
             ("application_name", "wakelag-probe"),
             ("client_encoding", "UTF8"),
             ("options", options.as_str()),
         ];
+        let database = self.server.database.as_deref();
+        let database = database.map(|database| ("database", database));
+        let parameters = parameters.into_iter().chain(database);
         server.build(|out| frontend::startup_message(parameters, out))
     }
 }
@@ -91,29 +76,33 @@ impl Engine for Postgres {
         workload: &Workload,
         phases: &mut Phases,
     ) -> Result<Box<dyn Session>, Failure> {
-        // Read at each connect, so that a new password is used without a restart.
-        let password = match &self.server.password {
-            Some(password) => Some(
-                password
-                    .read()
-                    .map_err(|message| Failure::fatal(Outcome::Auth, message))?,
-            ),
-            None => None,
-        };
+        let password = self.server.read_password()?;
+        // Read at each connect, as the password is.
+        let tls = self.server.tls.as_ref().map(tls::Client::read).transpose();
+        let tls = tls.map_err(|(key, message)| {
+            Failure::fatal(Outcome::Tls, format!("tls: {key}: {message}"))
+        })?;
         let deadline = Instant::now() + self.timeout.connect;
-        let wire = self.dial(deadline, phases)?;
-        let connected = Instant::now();
+        let mut wire = self.dialer.dial(&self.server.address, deadline, phases)?;
+        let mut begun = Instant::now();
+        wire.begin(deadline.saturating_duration_since(begun))?;
+        if let Some(client) = &tls {
+            negotiation::encrypt(&mut wire, client)?;
+            let encrypted = Instant::now();
+            phases.tls = Some(encrypted - begun);
+            begun = encrypted;
+        }
         let mut server = Conversation::new(wire);
-        server.begin(deadline.saturating_duration_since(connected))?;
         self.startup(&mut server)?;
         let credentials = auth::Credentials {
             user: &self.server.user,
             password: password.as_ref(),
-            local: self.server.address.is_local(),
+            private: self.server.is_private(),
+            channel_binding: self.server.channel_binding,
         };
         auth::authenticate(&mut server, &credentials)?;
         let version = server.until_ready_for_the_first_time()?;
-        phases.auth = Some(connected.elapsed());
+        phases.auth = Some(begun.elapsed());
         let session = PostgresSession::prepare(server, version, workload, self.timeout.query)?;
         Ok(Box::new(session))
     }

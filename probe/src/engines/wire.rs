@@ -1,12 +1,14 @@
-//! The one socket: blocking, TCP or UNIX, every call under a deadline.
+//! The one socket: blocking, TCP or UNIX, plain or under TLS, every call under a deadline.
 //!
 //! The deadline is the socket's own timeout (SO_RCVTIMEO, SO_SNDTIMEO). It is set to the whole limit before the timed
 //! span and stays so from query to query, so that a query answered in one read costs two system calls, a write and a
-//! read; only further reads set what is left of the limit.
+//! read; only further reads set what is left of the limit. TLS changes neither number: it turns bytes into bytes before
+//! the write and after the read.
 //!
 //! Kernel: `connect(2)` of a UNIX socket waits for room in the listener's backlog under SO_SNDTIMEO (af_unix.c,
 //! `unix_stream_connect`). Cost: a timer armed by each read that waits, in the kernel's timer wheel.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
@@ -19,10 +21,11 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrLike as _, SockaddrStorage, UnixAddr,
 };
 
+use super::tls;
 use crate::engine::{Failure, Outcome};
 
-/// What one read may bring.
-const READ_BYTES: usize = 16 * 1024;
+/// What one read may bring: the longest record of TLS (RFC 5246, 6.2.3), so that a reply of 16 kB is one read.
+const READ_BYTES: usize = 18 * 1024 + 5;
 
 #[derive(Debug)]
 enum Stream {
@@ -31,9 +34,11 @@ enum Stream {
 }
 
 /// A connected socket.
-#[derive(Debug)]
 pub struct Wire {
     stream: Stream,
+    tls: Option<Box<tls::Session>>,
+    /// What goes out next, encrypted.
+    sealed: Vec<u8>,
     scratch: Box<[u8; READ_BYTES]>,
     deadline: Instant,
     armed: Duration,
@@ -96,6 +101,8 @@ impl Wire {
     fn new(stream: Stream) -> Self {
         Wire {
             stream,
+            tls: None,
+            sealed: Vec::new(),
             scratch: Box::new([0; READ_BYTES]),
             deadline: Instant::now(),
             armed: Duration::ZERO,
@@ -131,11 +138,102 @@ impl Wire {
         Ok(())
     }
 
+    /// Goes on under TLS; what the server says right behind its handshake is appended to `incoming`.
+    ///
+    /// # Errors
+    /// Both sides do not agree, the server's certificate is not trusted, the deadline passed or the connection ended.
+    pub(crate) fn encrypt(
+        &mut self,
+        mut session: tls::Session,
+        incoming: &mut BytesMut,
+    ) -> Result<(), Failure> {
+        loop {
+            self.sealed.clear();
+            session.speak(&mut self.sealed);
+            self.write_sealed()?;
+            if !session.is_handshaking() {
+                break;
+            }
+            let received = self.read()?;
+            if let Err(failure) = session.open(&self.scratch[..received], incoming) {
+                // The server's log is where somebody looks next.
+                self.sealed.clear();
+                session.speak(&mut self.sealed);
+                let _ = self.write_sealed();
+                return Err(failure);
+            }
+        }
+        self.tls = Some(Box::new(session));
+        Ok(())
+    }
+
+    /// The version of TLS in use, or `none`.
+    pub fn tls(&self) -> &'static str {
+        self.tls.as_ref().map_or("none", |tls| tls.version())
+    }
+
+    /// What an authentication can be bound to: `None` without TLS, and `Some(None)` where the server's certificate has
+    /// nothing of the kind.
+    pub(crate) fn end_point(&self) -> Option<Option<Vec<u8>>> {
+        self.tls.as_ref().map(|tls| tls.end_point())
+    }
+
     /// Sends all of `bytes`.
     ///
     /// # Errors
     /// The deadline passed or the connection ended.
-    pub fn send(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let Some(tls) = &mut self.tls else {
+            return self.write(bytes);
+        };
+        self.sealed.clear();
+        tls.seal(bytes, &mut self.sealed)?;
+        match self.write_sealed() {
+            Err(failure) if failure.outcome == Outcome::Disconnected => {
+                Err(self.last_words().unwrap_or(failure))
+            }
+            sent => sent,
+        }
+    }
+
+    /// Why the server hung up: in TLS 1.3 it looks at a client's certificate when the client already goes on, and its
+    /// alert may be here before the end of the connection is noticed by writing.
+    fn last_words(&mut self) -> Option<Failure> {
+        let mut unwanted = BytesMut::new();
+        loop {
+            match self.receive(&mut unwanted) {
+                Ok(()) => unwanted.clear(),
+                Err(failure) => return (failure.outcome == Outcome::Tls).then_some(failure),
+            }
+        }
+    }
+
+    /// Waits for bytes and appends what one read brings to `incoming`. Under TLS that may take several: a record is
+    /// read to its end.
+    ///
+    /// # Errors
+    /// The deadline passed or the connection ended.
+    pub fn receive(&mut self, incoming: &mut BytesMut) -> Result<(), Failure> {
+        let before = incoming.len();
+        while incoming.len() == before {
+            let received = self.read()?;
+            let bytes = &self.scratch[..received];
+            match &mut self.tls {
+                None => incoming.extend_from_slice(bytes),
+                Some(tls) => tls.open(bytes, incoming)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_sealed(&mut self) -> Result<(), Failure> {
+        let sealed = std::mem::take(&mut self.sealed);
+        let sent = self.write(&sealed);
+        self.sealed = sealed;
+        sent
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
         while !bytes.is_empty() {
             let sent = match &mut self.stream {
                 Stream::Tcp(stream) => stream.write(bytes),
@@ -154,11 +252,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Waits for bytes and appends what one read brings to `incoming`.
-    ///
-    /// # Errors
-    /// The deadline passed or the connection ended.
-    pub fn receive(&mut self, incoming: &mut BytesMut) -> Result<(), Failure> {
+    /// Waits for bytes and reads them into `scratch`; how many.
+    fn read(&mut self) -> Result<usize, Failure> {
         loop {
             if !std::mem::take(&mut self.fresh) {
                 self.rearm()?;
@@ -170,10 +265,7 @@ impl Wire {
             };
             match received {
                 Ok(0) => return Err(ended()),
-                Ok(received) => {
-                    incoming.extend_from_slice(&scratch[..received]);
-                    return Ok(());
-                }
+                Ok(received) => return Ok(received),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(failure(&error)),
             }
@@ -205,6 +297,13 @@ impl Wire {
         .map_err(|error| failure(&error))?;
         self.armed = limit;
         Ok(())
+    }
+}
+
+impl fmt::Debug for Wire {
+    /// What it is connected by, and nothing of what went over it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Wire({}, tls {})", self.transport(), self.tls())
     }
 }
 

@@ -19,7 +19,7 @@ pub static RESPONSE: Metric<5> = Metric::histogram(
 /// Parts of a connect and of a query.
 pub static PHASE: Metric<4> = Metric::histogram(
     "wakelag_probe_phase_seconds",
-    "Duration of each phase of a connect (resolve, connect, auth), and time from a query's request to its first and \
+    "Duration of each phase of a connect (resolve, connect, tls, auth), and time from a query's request to its first and \
      last row.",
     &["target", "node", "workload", "phase"],
 );

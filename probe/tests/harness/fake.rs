@@ -1,6 +1,6 @@
 //! A server of PostgreSQL's protocol that does what a test says.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +10,14 @@ use probe::engine::{self, Failure, Phases, Session, Timings};
 
 /// A server that treats each connection as `behave` says; the configuration of a target on it.
 pub(crate) fn server(behave: impl Fn(TcpStream) + Send + Sync + 'static) -> Config {
+    server_with("", behave)
+}
+
+/// The same, with further lines about the target.
+pub(crate) fn server_with(
+    target: &str,
+    behave: impl Fn(TcpStream) + Send + Sync + 'static,
+) -> Config {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let behave = Arc::new(behave);
@@ -22,7 +30,7 @@ pub(crate) fn server(behave: impl Fn(TcpStream) + Send + Sync + 'static) -> Conf
     });
     let text = format!(
         "targets:\n  - name: t\n    engine: postgres\n    address: {address}\n    user: u\n    node: n\n    \
-         timeout: {{connect: 300ms, query: 1500ms}}\n    workloads: [w]\n\
+         timeout: {{connect: 300ms, query: 1500ms}}\n    workloads: [w]\n{target}\
          workloads:\n  - name: w\n    query: SELECT 1\n    pattern: {{every: 10ms}}\n"
     );
     config::parse(Path::new("probe.yaml"), &text).unwrap()
@@ -70,7 +78,7 @@ pub(crate) fn whole_answer() -> Vec<u8> {
 }
 
 /// Lets the client in and prepares its statement.
-pub(crate) fn handshake(stream: &mut TcpStream) {
+pub(crate) fn handshake(stream: &mut (impl Read + Write)) {
     read_startup(stream);
     let version = message(b'S', b"server_version\x0015.0\0");
     let welcome = [message(b'R', &[0; 4]), version, ready()].concat();
@@ -82,15 +90,17 @@ pub(crate) fn handshake(stream: &mut TcpStream) {
     }
 }
 
-pub(crate) fn read_startup(stream: &mut TcpStream) {
+/// Reads the first message of a connection: its body.
+pub(crate) fn read_startup(stream: &mut impl Read) -> Vec<u8> {
     let mut length = [0; 4];
     stream.read_exact(&mut length).unwrap();
     let mut rest = vec![0; u32::from_be_bytes(length) as usize - 4];
     stream.read_exact(&mut rest).unwrap();
+    rest
 }
 
 /// Reads messages up to a Sync; `false` at the end of the connection.
-pub(crate) fn read_to_sync(stream: &mut TcpStream) -> bool {
+pub(crate) fn read_to_sync(stream: &mut impl Read) -> bool {
     loop {
         let mut header = [0; 5];
         if stream.read_exact(&mut header).is_err() {

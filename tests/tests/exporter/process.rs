@@ -173,6 +173,37 @@ fn a_user_without_rights_gets_everything_but_energy_and_one_line_that_says_why()
     assert!(page.contains("CVE-2020-8694"));
 }
 
+/// Nothing is wrong with a container that may not see everything: no line of the log says so.
+#[test]
+fn a_container_without_rights_gets_what_is_not_hidden_without_a_warning() {
+    let machine = fixture::unpack("container-masked");
+    let mut program = start_without_rights(&machine, &[]);
+    let address = program.address();
+    for _ in 0..3 {
+        let text = scrape(&address);
+        for collector in ["rapl", "throttle"] {
+            assert_eq!(state(&text, collector), "absent", "{collector}");
+        }
+        for collector in [
+            "settings",
+            "cpuidle",
+            "cpufreq",
+            "schedstat",
+            "stat",
+            "pressure",
+        ] {
+            assert_eq!(state(&text, collector), "ok", "{collector}");
+        }
+        for family in [
+            "wakelag_cpuidle_state_seconds_total{",
+            "wakelag_profile_info{",
+        ] {
+            assert!(text.contains(&format!("\n{family}")), "{family}");
+        }
+    }
+    assert_eq!(warnings(&program), [""; 0]);
+}
+
 #[test]
 fn a_guest_with_nothing_is_served_without_a_warning() {
     let machine = fixture::unpack("guest-empty");

@@ -2,7 +2,14 @@
 
 use std::fs;
 
-use crate::series::starting;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tests::fixture;
+use tests::program::Program;
+use toolkit::web::Site as _;
+
+use crate::process::{scrape, start_without_rights, state};
+use crate::series::{of_text, starting};
 use crate::tasks::{POSTGRES, host, of, threads};
 
 #[test]
@@ -81,4 +88,118 @@ fn a_name_that_is_not_text_costs_nothing() {
     });
     assert_eq!(of(&host.scrape(), "processes", "postgres"), 3.0);
     assert_eq!(host.unwell(), [""; 0]);
+}
+
+/// A file with groups, and the flag that names it.
+fn file(text: &str) -> (tempfile::NamedTempFile, String) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), text).unwrap();
+    let flag = format!("--collector.tasks.file={}", file.path().display());
+    (file, flag)
+}
+
+#[test]
+fn groups_of_a_file_come_behind_those_of_the_flags() {
+    let (_file, flag) = file(
+        "groups:\n- name: db\n  unit: postgresql@17-main.service\n  comm: mariadbd\n- name: rest\n  cgroup: /\n",
+    );
+    let alone = host(&[&flag], |_| {});
+    let series = alone.scrape();
+    assert_eq!(alone.unwell(), [""; 0]);
+    assert_eq!(of(&series, "processes", "db"), 4.0);
+    assert_eq!(of(&series, "processes", "rest"), 3.0);
+    let series = host(&[&flag, POSTGRES], |_| {}).scrape();
+    assert_eq!(of(&series, "processes", "postgres"), 3.0);
+    assert_eq!(of(&series, "processes", "db"), 1.0);
+}
+
+#[test]
+fn a_reload_brings_other_groups_and_takes_nothing_from_those_that_stay() {
+    let (file, flag) = file("groups: [{preset: postgres}, {name: old, comm: systemd}]\n");
+    let host = host(&[&flag], |_| {});
+    let before = host.scrape();
+    let groups =
+        "groups: [{preset: mariadbd}, {preset: postgres}, {name: postgres, comm: systemd}]\n";
+    fs::write(file.path(), groups).unwrap();
+    let same = host.scrape();
+    assert_eq!(
+        of(&same, "processes", "old"),
+        1.0,
+        "nobody has asked for a reload"
+    );
+    host.exporter.reload().unwrap();
+    for _ in 0..2 {
+        let after = host.scrape();
+        assert_eq!(host.unwell(), [""; 0]);
+        assert_eq!(of(&after, "processes", "postgres"), 4.0);
+        for family in [
+            "running_seconds_total",
+            "waiting_seconds_total",
+            "timeslices_total",
+        ] {
+            assert_eq!(
+                of(&after, family, "postgres"),
+                of(&before, family, "postgres")
+            );
+            assert_eq!(
+                of(&after, family, "mariadbd"),
+                0.0,
+                "what it did before nobody saw"
+            );
+        }
+        assert!(!after.keys().any(|name| name.contains("group=\"old\"")));
+    }
+    let schedstat = "proc/1660/task/1660/schedstat";
+    let text = host.machine.read(schedstat);
+    let running: u64 = text.split(' ').next().unwrap().parse().unwrap();
+    let later = text.replacen(
+        &running.to_string(),
+        &(running + 2_000_000_000).to_string(),
+        1,
+    );
+    host.machine.write(schedstat, &later);
+    assert_eq!(of(&host.scrape(), "running_seconds_total", "mariadbd"), 2.0);
+}
+
+/// Without rights and in its sandbox.
+#[test]
+fn a_hangup_reads_the_file_with_groups_again() {
+    let machine = fixture::unpack("kernel-6.14");
+    let directory = machine.path("etc");
+    fs::create_dir(&directory).unwrap();
+    let path = directory.join("tasks.yaml");
+    fs::write(&path, "groups: [{preset: postgres}]\n").unwrap();
+    let flag = format!("--collector.tasks.file={}", path.display());
+    let mut program = start_without_rights(&machine, &[&flag]);
+    let address = program.address();
+    assert_eq!(
+        of(&of_text(&scrape(&address)), "processes", "postgres"),
+        3.0
+    );
+
+    let hang_up = |program: &mut Program, line: &str| {
+        kill(Pid::from_raw(program.pid().cast_signed()), Signal::SIGHUP).unwrap();
+        program.wait_for(line, |program| program.log().contains(line).then_some(()));
+    };
+    // A new file under the old name, as editors and configuration management make it.
+    let replace = |text: &str| {
+        fs::write(directory.join("new"), text).unwrap();
+        fs::rename(directory.join("new"), &path).unwrap();
+    };
+    replace("groups: [{preset: mysql}]\n");
+    hang_up(&mut program, "groups of tasks refused");
+    for part in ["tasks.yaml:1:19: ", "unknown variant `mysql`"] {
+        assert!(program.log().contains(part), "{}", program.log());
+    }
+    assert_eq!(
+        of(&of_text(&scrape(&address)), "processes", "postgres"),
+        3.0
+    );
+
+    replace("groups: [{preset: mariadbd}]\n");
+    hang_up(&mut program, "groups of tasks reloaded");
+    let text = scrape(&address);
+    assert_eq!(state(&text, "tasks"), "ok");
+    assert_eq!(of(&of_text(&text), "processes", "mariadbd"), 1.0);
+    assert!(!text.contains("group=\"postgres\""));
 }

@@ -95,12 +95,12 @@ async fn metrics(request: &Request<Incoming>, site: &impl Site) -> Response<Vec<
     }
 }
 
-/// Reads the web configuration again.
+/// Reads the web configuration and the program's own files again.
 fn reload(request: &Request<Incoming>, shared: &Shared<impl Site>) -> Response<Vec<u8>> {
     if !matches!(*request.method(), Method::POST | Method::PUT) {
         return wrong_method("405: POST and PUT only\n", "POST, PUT");
     }
-    match shared.config.reload_and_log() {
+    match shared.reload() {
         Ok(()) => plain(StatusCode::OK, "reloaded\n"),
         Err(error) => plain(
             StatusCode::INTERNAL_SERVER_ERROR,

@@ -15,7 +15,6 @@ use super::auth::{Hash, Users};
 use super::tls;
 use crate::config::locate::{self, Step};
 use crate::config::{self, Error, text};
-use crate::systemd;
 
 /// The file as it is written.
 #[derive(Debug, Default, serde::Deserialize)]
@@ -162,9 +161,7 @@ impl WebConfig {
     /// # Errors
     /// As [`WebConfig::reload`].
     pub(super) fn reload_and_log(&self) -> Result<(), Error> {
-        systemd::reloading();
         let reloaded = self.reload();
-        systemd::ready();
         match &reloaded {
             Ok(()) if self.path.is_none() => {
                 tracing::info!("asked to reload: there is no web configuration file");

@@ -1,6 +1,7 @@
 mod secure;
 
 use maud::html;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -13,6 +14,8 @@ static UP: Metric<0> = Metric::gauge("test_up", "Up.", &[]);
 /// Metrics take as long as `gate` is closed.
 struct Sample {
     gate: Semaphore,
+    /// What it reads again has a mistake.
+    has_mistake: AtomicBool,
 }
 
 impl Site for Sample {
@@ -32,6 +35,13 @@ impl Site for Sample {
 
     fn ready(&self) -> Result<(), String> {
         Err("no target answered yet".to_owned())
+    }
+
+    fn reload(&self) -> Result<(), String> {
+        match self.has_mistake.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err("own.yaml:1:1: no".to_owned()),
+        }
     }
 }
 
@@ -61,6 +71,7 @@ async fn start_with(flags: &flags::Web) -> Running {
     let address = server.listeners.addresses()[0];
     let site = Arc::new(Sample {
         gate: Semaphore::new(1000),
+        has_mistake: AtomicBool::new(false),
     });
     let (stop, stopped) = oneshot::channel::<()>();
     let shutdown = async { drop(stopped.await) };
@@ -111,6 +122,22 @@ async fn each_path_has_its_answer() {
     let refused = get(server.address, "/metrics?collect%5B%5D=x").await;
     assert!(
         refused.starts_with("HTTP/1.1 400 ") && refused.ends_with("collect[]: no such collector\n")
+    );
+}
+
+#[tokio::test]
+async fn a_reload_is_the_programs_too_and_says_what_it_refuses() {
+    let server = start(40).await;
+    let head =
+        "POST /-/reload HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let taken = ask(server.address, head).await;
+    assert!(taken.starts_with("HTTP/1.1 200 "), "{taken}");
+    server.site.has_mistake.store(true, Ordering::Relaxed);
+    let refused = ask(server.address, head).await;
+    assert!(refused.starts_with("HTTP/1.1 500 "), "{refused}");
+    assert!(
+        refused.contains("the settings in force stay: own.yaml:1:1: no"),
+        "{refused}"
     );
 }
 
@@ -220,7 +247,13 @@ async fn every_address_is_served() {
     let addresses = server.listeners.addresses();
     assert_ne!(addresses[0], addresses[1]);
     let gate = Semaphore::new(1000);
-    let _task = tokio::spawn(server.serve(Arc::new(Sample { gate }), std::future::pending()));
+    let _task = tokio::spawn(server.serve(
+        Arc::new(Sample {
+            gate,
+            has_mistake: AtomicBool::new(false),
+        }),
+        std::future::pending(),
+    ));
     for address in addresses {
         assert!(get(address, "/-/healthy").await.contains(" 200 "));
     }

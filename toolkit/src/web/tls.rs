@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{NamedGroup, RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use serde::Deserialize;
+
+use crate::pem::{certificates, key};
 
 /// What is wrong, and under which key.
 type Refusal = (&'static str, String);
@@ -215,31 +215,4 @@ fn preferred(
         .filter_map(supported)
         .copied()
         .collect()
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let refused =
-        |error: rustls::pki_types::pem::Error| format!("{}: {}", path.display(), reason(&error));
-    let read: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path)
-        .map_err(refused)?
-        .collect();
-    let certificates = read.map_err(refused)?;
-    match certificates.is_empty() {
-        true => Err(format!("{}: no certificate in it", path.display())),
-        false => Ok(certificates),
-    }
-}
-
-fn key(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_file(path)
-        .map_err(|error| format!("{}: {}", path.display(), reason(&error)))
-}
-
-fn reason(error: &rustls::pki_types::pem::Error) -> String {
-    use rustls::pki_types::pem::Error;
-    match error {
-        Error::Io(error) => format!("cannot read: {error}"),
-        Error::NoItemsFound => "nothing of the kind in it".to_owned(),
-        other => other.to_string(),
-    }
 }

@@ -33,6 +33,14 @@ impl Account {
         }
     }
 
+    /// Goes on with other groups, each of which takes over what the one at its position `before` has counted. Whether a
+    /// thread that is now of a group is an old one is not known: it counts from the next scrape on.
+    pub(super) fn regroup(&mut self, before: &[Option<usize>]) {
+        let counted = |at: &Option<usize>| at.map_or_else(Counts::default, |at| self.groups[at]);
+        self.groups = before.iter().map(counted).collect();
+        self.was_cut = true;
+    }
+
     /// Starts a scrape.
     pub(super) fn begin(&mut self) {
         self.scrape += 1;
@@ -178,6 +186,23 @@ mod tests {
             scrape(&mut account, &[(8, 1, 160), (9, 1, 70_001)], false),
             Some(161)
         );
+    }
+
+    #[test]
+    fn other_groups_take_over_what_was_counted_and_bring_no_past() {
+        let mut account = Account::of(2);
+        account.begin();
+        account.credit(0, 7, 7, &thread(1, 100));
+        account.credit(1, 8, 8, &thread(1, 40));
+        account.finish(false);
+        // The second group is first now, a new one is second, and the first is gone: its thread is in the new one.
+        account.regroup(&[Some(1), None]);
+        account.begin();
+        account.credit(1, 7, 7, &thread(1, 105));
+        account.credit(0, 8, 8, &thread(1, 41));
+        account.credit(0, 9, 9, &thread(1, 7_000));
+        let sums = account.finish(false).iter().map(|counts| counts.running_ns);
+        assert_eq!(sums.collect::<Vec<_>>(), [Some(41), Some(5)]);
     }
 
     #[test]

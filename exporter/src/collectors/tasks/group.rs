@@ -1,94 +1,17 @@
-//! Which processes make a group: what `--collector.tasks.group` and `--collector.tasks.preset` say.
+//! Which processes make a group, and how a group is written.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{ArgGroup, ValueEnum};
+use clap::ValueEnum;
+use serde::Deserialize;
 
-/// The group of flags that ask for the collector.
-pub(super) const ASKED_BY: &str = "collector.tasks.groups";
-const MAX_THREADS: usize = 2000;
-/// In `--help` the switches of all collectors come first.
-const BEHIND: usize = 900;
 /// Bytes of a name that the kernel keeps (TASK_COMM_LEN less its end).
 const COMM_BYTES: usize = 15;
 
-/// `--collector.tasks.*`.
-#[derive(Debug, Clone, clap::Args)]
-#[group(skip)]
-#[command(
-    next_help_heading = "Collectors",
-    group = ArgGroup::new(ASKED_BY)
-        .args(["collector.tasks.group", "collector.tasks.preset"])
-        .multiple(true)
-)]
-pub struct Flags {
-    /// A group of processes whose threads the tasks collector reads, by the name of the main thread, the cgroup, the
-    /// systemd unit, or a pid file (with all descendants). May be given again, also with the same name; a process counts
-    /// in the first group that has it.
-    #[arg(
-        id = "collector.tasks.group",
-        long = "collector.tasks.group",
-        value_name = "NAME:comm|cgroup|unit|pidfile=VALUE",
-        display_order = BEHIND
-    )]
-    pub(super) groups: Vec<Group>,
-
-    /// The same for a database server whose processes are known.
-    #[arg(
-        id = "collector.tasks.preset",
-        long = "collector.tasks.preset",
-        value_name = "SERVER",
-        value_enum,
-        display_order = BEHIND
-    )]
-    pub(super) presets: Vec<Preset>,
-
-    /// The most threads the tasks collector reads in a scrape; wakelag_tasks_unread_threads says how many are left out.
-    #[arg(
-        id = "collector.tasks.max-threads",
-        long = "collector.tasks.max-threads",
-        value_name = "N",
-        default_value_t = MAX_THREADS,
-        display_order = BEHIND
-    )]
-    pub(super) max_threads: usize,
-}
-
-impl Default for Flags {
-    fn default() -> Self {
-        Flags {
-            groups: Vec::new(),
-            presets: Vec::new(),
-            max_threads: MAX_THREADS,
-        }
-    }
-}
-
-impl Flags {
-    /// The groups of both flags, those written out first.
-    pub(super) fn all(&self) -> impl Iterator<Item = Group> {
-        let presets = self.presets.iter().map(|preset| preset.group());
-        self.groups.iter().cloned().chain(presets)
-    }
-}
-
-impl Flags {
-    /// The directories of pid files, for a sandbox: a server makes its pid file anew at each start, and often the directory
-    /// too, so that the closest one that is there stands for it. Never all of the file system.
-    pub fn directories(&self) -> Vec<PathBuf> {
-        let pidfiles = self.groups.iter().filter_map(|group| match &group.matcher {
-            Matcher::Pidfile(path) => Some(path),
-            _ => None,
-        });
-        let above = pidfiles.filter_map(|path| path.ancestors().skip(1).find(|dir| dir.is_dir()));
-        let above = above.filter(|dir| dir.parent().is_some());
-        above.map(Path::to_owned).collect()
-    }
-}
-
 /// A server whose processes are known by the name of their main thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Preset {
     /// PostgreSQL.
     Postgres,
@@ -99,7 +22,8 @@ pub(super) enum Preset {
 }
 
 impl Preset {
-    fn group(self) -> Group {
+    /// Its processes, under its name.
+    pub(super) fn group(self) -> Group {
         let name = match self {
             Preset::Postgres => "postgres",
             Preset::Mysqld => "mysqld",
@@ -141,26 +65,41 @@ impl FromStr for Group {
         let form = || "NAME:comm|cgroup|unit|pidfile=VALUE is needed".to_owned();
         let (name, matcher) = text.split_once(':').ok_or_else(form)?;
         let (key, value) = matcher.split_once('=').ok_or_else(form)?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
-        if name.is_empty() || !name.chars().all(plain) {
-            return Err(format!("{name:?}: a name has letters, digits and ._@-"));
-        }
-        if value.is_empty() {
-            return Err(format!("{key}= needs a value"));
-        }
-        let is_path = value.starts_with('/');
-        let matcher = match key {
-            "comm" => Matcher::Comm(first_bytes(value).to_owned()),
-            "cgroup" if is_path => Matcher::Cgroup(value.trim_end_matches('/').to_owned()),
-            "unit" => Matcher::Unit(value.to_owned()),
-            "pidfile" if is_path => Matcher::Pidfile(value.into()),
-            "cgroup" | "pidfile" => return Err(format!("{value:?}: the path starts with /")),
-            _ => return Err(format!("{key}: comm, cgroup, unit and pidfile are known")),
-        };
         Ok(Group {
-            name: name.to_owned(),
-            matcher,
+            name: self::name(name)?.to_owned(),
+            matcher: matcher_of(key, value)?,
         })
+    }
+}
+
+/// The name of a group, which is a label value people write.
+///
+/// # Errors
+/// The sentence for whoever wrote it.
+pub(super) fn name(name: &str) -> Result<&str, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._@-".contains(c);
+    match !name.is_empty() && name.chars().all(plain) {
+        true => Ok(name),
+        false => Err(format!("{name:?}: a name has letters, digits and ._@-")),
+    }
+}
+
+/// The processes that have `value` for `key`.
+///
+/// # Errors
+/// The sentence for whoever wrote it.
+pub(super) fn matcher_of(key: &str, value: &str) -> Result<Matcher, String> {
+    if value.is_empty() {
+        return Err(format!("{key} needs a value"));
+    }
+    let is_path = value.starts_with('/');
+    match key {
+        "comm" => Ok(Matcher::Comm(first_bytes(value).to_owned())),
+        "cgroup" if is_path => Ok(Matcher::Cgroup(value.trim_end_matches('/').to_owned())),
+        "unit" => Ok(Matcher::Unit(value.to_owned())),
+        "pidfile" if is_path => Ok(Matcher::Pidfile(value.into())),
+        "cgroup" | "pidfile" => Err(format!("{value:?}: the path starts with /")),
+        _ => Err(format!("{key}: comm, cgroup, unit and pidfile are known")),
     }
 }
 
@@ -233,29 +172,6 @@ mod tests {
         ] {
             assert!(matcher(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_sandbox_has_to_leave_the_closest_directory_of_a_pid_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let run = dir.path();
-        let directories = |pidfile: &str| {
-            let groups = [format!("a:pidfile={pidfile}"), "b:comm=x".to_owned()];
-            let groups = groups.iter().map(|group| group.parse().unwrap()).collect();
-            Flags {
-                groups,
-                ..Flags::default()
-            }
-            .directories()
-        };
-        for below in ["x.pid", "postgresql/17-main.pid"] {
-            let pidfile = run.join(below);
-            assert_eq!(directories(pidfile.to_str().unwrap()), [run]);
-        }
-        assert_eq!(
-            directories("/nonexistent/x.pid"),
-            [""; 0].map(PathBuf::from)
-        );
     }
 
     #[test]

@@ -1,22 +1,22 @@
-//! The authentication exchange: trust, cleartext password, MD5, SCRAM-SHA-256.
+//! The authentication exchange: trust, cleartext password, MD5; SCRAM has a file of its own.
 
-use bytes::BytesMut;
-use fallible_iterator::FallibleIterator as _;
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-use postgres_protocol::message::backend::{AuthenticationSaslBody, Message};
+use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 use toolkit::config::Secret;
 
 use super::conversation::{Conversation, protocol, refusal};
+use super::scram;
+use crate::config::ChannelBinding;
 use crate::engine::{Failure, Outcome};
 
 /// Who we say we are.
 pub(super) struct Credentials<'c> {
     pub(super) user: &'c str,
     pub(super) password: Option<&'c Secret>,
-    /// Whether what is sent stays on this host.
-    pub(super) local: bool,
+    /// Whether what is sent is read by the server alone.
+    pub(super) private: bool,
+    pub(super) channel_binding: ChannelBinding,
 }
 
 impl Credentials<'_> {
@@ -24,38 +24,57 @@ impl Credentials<'_> {
         self.password
             .map(|password| password.reveal().as_bytes())
             .ok_or_else(|| {
-                refused("the server asks for a password; give password_file or password_env")
+                refused(
+                    "the server asks for a password; give password_file, password_env or password_credential",
+                )
             })
+    }
+
+    /// Refuses, where the channel has to be bound, a way `asked` by the server that does not bind it.
+    fn unbound(&self, asked: &str) -> Result<(), Failure> {
+        match self.channel_binding {
+            ChannelBinding::Require => Err(refused(&format!(
+                "channel_binding is required, and the server asks for {asked}; let it use scram-sha-256"
+            ))),
+            ChannelBinding::Disable | ChannelBinding::Prefer => Ok(()),
+        }
     }
 }
 
 /// Sends what was built and answers the server's questions until it is satisfied.
 ///
-/// A password in cleartext is sent only where it stays on this host: whoever reads it on the way could use it.
+/// A password in cleartext is sent only where nobody but the server reads it: whoever does could use it. Encryption
+/// alone (`require`) is not enough, since it says nothing about who is at the other end.
 pub(super) fn authenticate(
     server: &mut Conversation,
     credentials: &Credentials<'_>,
 ) -> Result<(), Failure> {
     server.send()?;
+    let mut bound = false;
     loop {
         match server.next()? {
-            Message::AuthenticationOk => return Ok(()),
+            Message::AuthenticationOk if bound => return Ok(()),
+            Message::AuthenticationOk => return credentials.unbound("nothing more"),
             Message::AuthenticationMd5Password(body) => {
+                credentials.unbound("an MD5 password")?;
                 let user = credentials.user.as_bytes();
                 let hash = md5_hash(user, credentials.password()?, body.salt());
                 answer(server, hash.as_bytes())?;
             }
-            Message::AuthenticationCleartextPassword if credentials.local => {
-                let password = credentials.password()?;
-                answer(server, password)?;
-            }
             Message::AuthenticationCleartextPassword => {
-                return Err(refused(
-                    "the server asks for the password in cleartext over a plaintext connection; \
-                     let it use scram-sha-256 in pg_hba.conf",
-                ));
+                credentials.unbound("the password in cleartext")?;
+                if !credentials.private {
+                    return Err(refused(
+                        "the server asks for the password in cleartext, and anybody could read it; \
+                         let it use scram-sha-256 in pg_hba.conf, or use TLS that verifies the server",
+                    ));
+                }
+                answer(server, credentials.password()?)?;
             }
-            Message::AuthenticationSasl(body) => scram(server, &body, credentials.password()?)?,
+            Message::AuthenticationSasl(offer) => {
+                let password = credentials.password()?;
+                bound = scram::exchange(server, &offer, password, credentials.channel_binding)?;
+            }
             Message::ErrorResponse(body) => return Err(refusal(&body)),
             Message::NoticeResponse(_) => {}
             Message::AuthenticationGss
@@ -76,42 +95,7 @@ fn answer(server: &mut Conversation, password: &[u8]) -> Result<(), Failure> {
     server.send()
 }
 
-/// SCRAM-SHA-256 (RFC 5802, 7677), without channel binding since there is no TLS to bind to. The server proves that it
-/// knows the password too.
-fn scram(
-    server: &mut Conversation,
-    offer: &AuthenticationSaslBody,
-    password: &[u8],
-) -> Result<(), Failure> {
-    let offered = offer.mechanisms().any(|name| Ok(name == SCRAM_SHA_256));
-    if !matches!(offered, Ok(true)) {
-        return Err(refused("the server offers no scram-sha-256 without TLS"));
-    }
-    let mut exchange = ScramSha256::new(password, ChannelBinding::unsupported());
-    let first = |out: &mut BytesMut| {
-        frontend::sasl_initial_response(SCRAM_SHA_256, exchange.message(), out)
-    };
-    server.build(first)?;
-    server.send()?;
-    match server.next()? {
-        Message::AuthenticationSaslContinue(body) => exchange
-            .update(body.data())
-            .map_err(|error| protocol(error.to_string()))?,
-        Message::ErrorResponse(body) => return Err(refusal(&body)),
-        _ => return Err(protocol("an unexpected message in SCRAM")),
-    }
-    server.build(|out| frontend::sasl_response(exchange.message(), out))?;
-    server.send()?;
-    match server.next()? {
-        Message::AuthenticationSaslFinal(body) => exchange
-            .finish(body.data())
-            .map_err(|_| refused("the server does not prove that it knows the password")),
-        Message::ErrorResponse(body) => Err(refusal(&body)),
-        _ => Err(protocol("an unexpected message in SCRAM")),
-    }
-}
-
-fn refused(message: &str) -> Failure {
+pub(super) fn refused(message: &str) -> Failure {
     Failure::fatal(Outcome::Auth, message)
 }
 
@@ -124,7 +108,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     /// How a server's question for the cleartext password ends, and what it was told.
-    fn cleartext(local: bool) -> (Result<(), Failure>, Vec<u8>) {
+    fn cleartext(private: bool) -> (Result<(), Failure>, Vec<u8>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
@@ -143,7 +127,8 @@ mod tests {
         let credentials = Credentials {
             user: "u",
             password: Some(&password),
-            local,
+            private,
+            channel_binding: ChannelBinding::Prefer,
         };
         let outcome = authenticate(&mut conversation, &credentials);
         drop(conversation);
@@ -151,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleartext_password_does_not_leave_this_host() {
+    fn a_cleartext_password_goes_only_where_nobody_else_reads_it() {
         let (outcome, told) = cleartext(true);
         assert_eq!(outcome, Ok(()));
         assert!(told.windows(6).any(|bytes| bytes == b"canary"));

@@ -39,9 +39,10 @@ impl PostgresSession {
     ) -> Result<Self, Failure> {
         let mut session = PostgresSession {
             peer: Peer {
+                engine: "postgres",
                 version,
-                transport: server.transport(),
-                tls: "none",
+                transport: server.wire().transport(),
+                tls: server.wire().tls(),
             },
             server,
             request: Request::Prepared,
@@ -100,6 +101,7 @@ impl Session for PostgresSession {
     }
 
     fn execute(&mut self, params: &[i64]) -> Result<Timings, Failure> {
+        self.server.catch_up()?;
         match &self.request {
             Request::Prepared => self.server.build(|out| bind_and_execute(params, out))?,
             Request::Simple(template) => {
