@@ -232,14 +232,17 @@ fn the_help_says_how_many_series_a_host_has() {
         heads,
         ["--cardinality", "a CPU", "a core", "a package", "the host"]
     );
-    for (line, cardinality) in lines.iter().zip(ALL) {
+    let want = ALL.map(|cardinality| {
         let figures = budget(16, cardinality);
         assert_eq!(budget(64, cardinality), figures, "{cardinality:?}");
         let [cpu, core, package, host] = figures;
-        let want = format!("{} {cpu} {core} {package} {host}", cardinality.name());
-        let said: Vec<_> = line.split_whitespace().collect();
-        assert_eq!(said.join(" "), want);
-    }
+        format!("{} {cpu} {core} {package} {host}", cardinality.name())
+    });
+    let said = lines.iter().map(|line| line.split_whitespace());
+    let said: Vec<_> = said
+        .map(|words| words.collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(said, want);
 }
 
 #[test]
