@@ -7,6 +7,8 @@
 mod access;
 #[path = "postgres/between.rs"]
 mod between;
+#[path = "postgres/pipeline.rs"]
+mod pipeline;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

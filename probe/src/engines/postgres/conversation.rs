@@ -36,6 +36,8 @@ pub(super) struct Reply {
     pub(super) last_row: Option<Instant>,
     /// Whether the first column of the first row is not NULL.
     pub(super) found: bool,
+    /// How many statements were executed.
+    pub(super) completed: u32,
 }
 
 impl Conversation {
@@ -68,9 +70,33 @@ impl Conversation {
 
     /// Sends what was built.
     pub(super) fn send(&mut self) -> Result<(), Failure> {
-        let sent = self.wire.send(&self.outgoing);
+        let before = self.incoming.len();
+        let sent = self.wire.send(&self.outgoing, &mut self.incoming);
         self.outgoing.clear();
+        if self.incoming.len() > before {
+            self.arrived = Instant::now();
+        }
         sent
+    }
+
+    /// Refuses what came before it was asked for, but for what a server may say at any time: it would be taken for the
+    /// answer to the next query, and each answer for that of the query after it from then on.
+    pub(super) fn refuse_stray(&self) -> Result<(), Failure> {
+        let mut rest = &self.incoming[..];
+        while let Some((tag, behind)) = rest.split_first() {
+            // NoticeResponse, ParameterStatus, NotificationResponse, ErrorResponse (of a session that is ended).
+            if !matches!(tag, b'N' | b'S' | b'A' | b'E') {
+                return Err(protocol("an answer that nobody asked for"));
+            }
+            let length = behind
+                .first_chunk()
+                .map(|length| u32::from_be_bytes(*length));
+            let length = length.and_then(|length| usize::try_from(length).ok());
+            rest = length
+                .and_then(|length| behind.get(length..))
+                .unwrap_or(&[]);
+        }
+        Ok(())
     }
 
     /// The next message; [`Conversation::arrived`] is when its last byte was here.
@@ -127,11 +153,11 @@ impl Conversation {
                     }
                     reply.last_row = Some(self.arrived);
                 }
-                Message::CommandComplete(_)
-                | Message::EmptyQueryResponse
-                | Message::ParseComplete => {
+                Message::CommandComplete(_) | Message::EmptyQueryResponse => {
+                    reply.completed += 1;
                     complete = true;
                 }
+                Message::ParseComplete => complete = true,
                 Message::ReadyForQuery(_) => {
                     return match refused {
                         Some(failure) => Err(Failure {
@@ -170,7 +196,7 @@ impl Drop for Conversation {
         frontend::terminate(&mut farewell);
         // Five bytes into a socket's buffer; where that has no room the connection is hung and closing it is enough.
         if self.wire.begin(Duration::from_millis(1)).is_ok() {
-            let _ = self.wire.send(&farewell);
+            let _ = self.wire.send(&farewell, &mut self.incoming);
         }
     }
 }
