@@ -71,7 +71,7 @@ pub fn on(standing: &Standing, host: &Host) -> Option<Advice> {
 }
 
 fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
-    const OF_HARDWARE: [&str; 4] = ["cpuidle", "cpufreq", "rapl", "throttle"];
+    const OF_HARDWARE: [&str; 5] = ["cpuidle", "cpufreq", "rapl", "cstate", "throttle"];
     if host.is_virtual && OF_HARDWARE.contains(&collector) {
         return (
             "This is a virtual machine: its host decides over power and does not show it.",
@@ -106,7 +106,12 @@ fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
         ),
         "rapl" => (
             "No energy counter is known to the kernel.",
-            "Load intel_rapl_msr (Intel, and AMD since Linux 5.11) or intel_rapl_tpmi (newer Intel servers).",
+            "Load intel_rapl_msr (Intel, and AMD since Linux 5.11) or intel_rapl_tpmi (newer Intel servers), or the module \
+             rapl for --collector.rapl.source=perf.",
+        ),
+        "cstate" => (
+            "The kernel counts no residency of packages: only Intel CPUs do.",
+            "On an Intel CPU load the module intel_cstate.",
         ),
         "schedstat" => (
             "The kernel was built without CONFIG_SCHEDSTATS, or procfs is mounted with subset=pid.",
@@ -146,6 +151,10 @@ fn absent_on_arm(collector: &str) -> Option<(&'static str, &'static str)> {
             "ARM CPUs have no RAPL: energy is measured by firmware and the board.",
             "Take it from the board's controller, with ipmi_exporter for one.",
         ),
+        "cstate" => (
+            "ARM CPUs do not count it by themselves.",
+            "Nothing is to be done here.",
+        ),
         _ => return None,
     })
 }
@@ -154,12 +163,24 @@ fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
     match (collector, host.is_root) {
         ("rapl", false) if host.in_container => (
             "Since Linux 5.10 energy is for root only (CVE-2020-8694).",
-            "Run the container as user 0 with all capabilities dropped: the owner needs none to read it.",
+            "Run the container as user 0 with all capabilities dropped: the owner needs none to read \
+             the files of powercap. For --collector.rapl.source=perf add CAP_PERFMON.",
         ),
         ("rapl", false) => (
             "Since Linux 5.10 energy is for root only (CVE-2020-8694).",
             "Give the process CAP_DAC_READ_SEARCH (systemd: AmbientCapabilities=CAP_DAC_READ_SEARCH), or run it as root \
-             without any other capability.",
+             without any other capability, or have a udev rule open the files (docs/operations.md). For \
+             --collector.rapl.source=perf it takes CAP_PERFMON, or CAP_SYS_ADMIN where \
+             /proc/sys/kernel/perf_event_paranoid is above 2.",
+        ),
+        ("cstate", false) => (
+            "A counter of a whole package is for those who may watch everybody.",
+            "Give the process CAP_PERFMON (systemd: AmbientCapabilities=CAP_PERFMON), or CAP_SYS_ADMIN where \
+             /proc/sys/kernel/perf_event_paranoid is above 2, as on Debian and Ubuntu; or set kernel.perf_event_paranoid=0.",
+        ),
+        ("rapl" | "cstate", true) if host.in_container => (
+            "The container runtime forbids it: perf_event_open is not among the system calls it lets through.",
+            "Add the capability CAP_PERFMON to the container, which opens it, or set --collector.rapl.source=powercap.",
         ),
         ("interrupts", _) => (
             "Container runtimes lay an empty file over /proc/interrupts.",
@@ -184,92 +205,4 @@ fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::collector::Outcome;
-    use crate::collectors::COLLECTORS;
-    use std::time::Duration;
-
-    const HARDWARE: Host = Host {
-        is_virtual: false,
-        is_arm: false,
-        in_container: false,
-        is_masked: false,
-        is_root: false,
-    };
-
-    fn advice(collector: &str, state: State, host: Host) -> Option<Advice> {
-        let entry = COLLECTORS.iter().find(|entry| entry.info.name == collector);
-        let standing = Standing {
-            info: entry.unwrap().info,
-            outcome: Some(Outcome {
-                state,
-                reason: String::new(),
-                errors: vec![],
-            }),
-            duration: Duration::ZERO,
-        };
-        on(&standing, &host)
-    }
-
-    #[test]
-    fn every_outcome_but_ok_has_a_why_and_a_next_step() {
-        let states = [State::Absent, State::Denied, State::Failed, State::Timeout];
-        for entry in COLLECTORS {
-            assert_eq!(advice(entry.info.name, State::Ok, HARDWARE), None);
-            for state in states {
-                let advice = advice(entry.info.name, state, HARDWARE).unwrap();
-                assert!(
-                    advice.why.ends_with('.') && advice.next.ends_with('.'),
-                    "{advice:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn a_guest_is_told_that_its_host_decides_and_a_container_how_to_see_energy() {
-        let guest = Host {
-            is_virtual: true,
-            ..HARDWARE
-        };
-        assert!(
-            advice("cpuidle", State::Absent, guest)
-                .unwrap()
-                .why
-                .contains("virtual machine")
-        );
-        assert!(
-            !advice("pressure", State::Absent, guest)
-                .unwrap()
-                .why
-                .contains("virtual machine")
-        );
-        let container = Host {
-            is_masked: true,
-            ..HARDWARE
-        };
-        let next = |host| advice("rapl", State::Absent, host).unwrap().next;
-        assert!(next(container).contains("/host/sys"));
-        // The host's own files are mounted already.
-        let mounted = Host {
-            in_container: true,
-            ..HARDWARE
-        };
-        assert!(next(mounted).contains("intel_rapl_msr"));
-    }
-
-    #[test]
-    fn an_arm_machine_is_not_told_to_load_drivers_of_intel_s() {
-        let arm = Host {
-            is_arm: true,
-            ..HARDWARE
-        };
-        for entry in COLLECTORS {
-            let advice = advice(entry.info.name, State::Absent, arm).unwrap();
-            for word in ["intel_", "acpi-cpufreq", "P-states"] {
-                assert!(!advice.next.contains(word), "{advice:?}");
-            }
-        }
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::ValueParser;
+use clap::error::ErrorKind;
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, CommandFactory as _, FromArgMatches as _, Parser,
     ValueEnum,
@@ -12,7 +13,7 @@ use toolkit::flags::{directory, refuse_misplaced};
 
 use crate::collector::Entry;
 use crate::collectors::{COLLECTORS, Flags};
-use crate::root::Paths;
+use crate::root::{Paths, Root};
 
 /// Publishes idle states, frequency, energy, scheduling and the settings behind them for Prometheus.
 #[derive(Debug, Parser)]
@@ -85,7 +86,12 @@ pub struct Kernel {
     pub sysfs: PathBuf,
 
     /// Where device files are; of them only cpu_dma_latency is read, as far as this user may.
-    #[arg(long = "path.devfs", value_name = "DIR", default_value = "/dev")]
+    #[arg(
+        long = "path.devfs",
+        value_name = "DIR",
+        default_value = "/dev",
+        value_parser = ValueParser::new(directory)
+    )]
     pub devfs: PathBuf,
 
     /// Name of this host in dashboards and rules; the default is its host name.
@@ -118,6 +124,15 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Whether what the flags say makes sense together and on this host.
+    ///
+    /// # Errors
+    /// It does not; `command` says how it is used.
+    pub fn check(&self, command: &mut Command) -> Result<(), clap::Error> {
+        let checked = self.collectors.settings.check(&Root::new(self.paths()));
+        checked.map_err(|problem| command.error(ErrorKind::ValueValidation, problem))
+    }
+
     /// The roots, as the flags say.
     pub fn paths(&self) -> Paths {
         Paths::new(self.procfs.clone(), self.sysfs.clone(), self.devfs.clone())
@@ -145,10 +160,12 @@ pub struct Options {
 pub fn parse() -> Options {
     let mut command = command();
     let matches = command.get_matches_mut();
-    let cli =
-        refuse_misplaced(&mut command, &matches).and_then(|()| Cli::from_arg_matches(&matches));
-    match cli {
-        Ok(cli) => options(cli, &matches),
+    let options = refuse_misplaced(&mut command, &matches)
+        .and_then(|()| Cli::from_arg_matches(&matches))
+        .map(|cli| options(cli, &matches))
+        .and_then(|options| options.kernel.check(&mut command).map(|()| options));
+    match options {
+        Ok(options) => options,
         Err(error) => error.exit(),
     }
 }
@@ -224,7 +241,7 @@ fn off_flag(entry: &Entry) -> String {
     format!("no-collector.{}", entry.info.name)
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     match seconds_or_never(text)? {
         Duration::ZERO => Err("a time above 0 is needed".to_owned()),
         duration => Ok(duration),

@@ -147,7 +147,7 @@ impl State {
 pub struct Outcome {
     /// The one word.
     pub state: State,
-    /// The sentence. Where all is well it says what was forgone for lack of rights, if anything.
+    /// The sentence. Where all is well it says what was forgone, if anything.
     pub reason: String,
     /// Label values for the error counter, one an error.
     pub errors: Vec<&'static str>,
@@ -183,8 +183,8 @@ impl Outcome {
         }
     }
 
-    /// Adds what was forgone for lack of rights. The sentence of something worse stands before it.
-    pub fn without(mut self, forgone: &[Error]) -> Self {
+    /// Adds what was forgone, for lack of rights or for what it would cost. The sentence of something worse stands before it.
+    pub fn without(mut self, forgone: &[String]) -> Self {
         if let ([first, more @ ..], true) = (forgone, self.reason.is_empty()) {
             self.reason = match more.len() {
                 0 => format!("without {first}"),

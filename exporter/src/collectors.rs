@@ -2,6 +2,7 @@
 
 pub mod cpufreq;
 pub mod cpuidle;
+pub mod cstate;
 pub mod interrupts;
 pub mod pressure;
 pub mod rapl;
@@ -22,6 +23,9 @@ pub struct Flags {
     /// `--profile.*`.
     #[command(flatten)]
     pub settings: settings::Flags,
+    /// `--collector.rapl.*`.
+    #[command(flatten)]
+    pub rapl: rapl::Flags,
     /// `--collector.tasks.*`.
     #[command(flatten)]
     pub tasks: tasks::Flags,
@@ -31,7 +35,8 @@ pub struct Flags {
 /// published with.
 pub static COLLECTORS: &[Entry] = &[
     Entry::configured::<settings::Settings>(),
-    Entry::of::<rapl::Rapl>(),
+    Entry::configured::<rapl::Rapl>(),
+    Entry::of::<cstate::Cstate>(),
     Entry::of::<cpuidle::Cpuidle>(),
     Entry::of::<cpufreq::Cpufreq>(),
     Entry::of::<throttle::Throttle>(),

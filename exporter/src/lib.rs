@@ -11,6 +11,7 @@ pub mod ledger;
 pub mod node;
 pub mod page;
 pub mod parse;
+pub mod perf;
 pub mod root;
 pub mod scrape;
 pub mod settings;

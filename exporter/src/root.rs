@@ -83,7 +83,7 @@ pub struct Root {
     watch: Watch,
     buffer: RefCell<Vec<u8>>,
     tolerated: RefCell<Vec<Error>>,
-    forgone: RefCell<Vec<Error>>,
+    forgone: RefCell<Vec<String>>,
     replaced: Cell<bool>,
 }
 
@@ -196,11 +196,16 @@ impl Root {
     pub fn permitted<T>(&self, result: Result<T, Error>) -> Option<T> {
         match result {
             Err(error) if matches!(error.errno(), Some(Errno::EACCES | Errno::EPERM)) => {
-                self.forgone.borrow_mut().push(error);
+                self.forgo(error.to_string());
                 None
             }
             other => self.optional(other),
         }
+    }
+
+    /// Goes on without something that could be read, and says why.
+    pub fn forgo(&self, why: String) {
+        self.forgone.borrow_mut().push(why);
     }
 
     /// How many errors were gone on from since [`Root::take_tolerated`].
@@ -216,9 +221,14 @@ impl Root {
 
     /// The error of `relative` of sysfs not being there, for what can be told without asking.
     pub fn missing(&self, relative: &str) -> Error {
+        self.error(relative, Errno::ENOENT)
+    }
+
+    /// The error of the kernel having answered `errno` to what `relative` of sysfs describes.
+    pub fn error(&self, relative: &str, errno: Errno) -> Error {
         Error::Read {
             path: self.paths.sysfs.join(relative),
-            errno: Errno::ENOENT,
+            errno,
         }
     }
 
@@ -230,8 +240,8 @@ impl Root {
         }
     }
 
-    /// The files that [`Root::permitted`] went without since the last call.
-    pub fn take_forgone(&self) -> Vec<Error> {
+    /// What was gone on without since the last call, a file with a reason each.
+    pub fn take_forgone(&self) -> Vec<String> {
         self.forgone.take()
     }
 

@@ -94,7 +94,7 @@ impl Scraper {
                     slots,
                     queue: VecDeque::new(),
                     job: None,
-                    ledger: Ledger::default(),
+                    ledger: Ledger::new(flags.settings.profiles_each()),
                 }),
                 work: Condvar::new(),
             }),

@@ -27,6 +27,25 @@ pub static PROFILE_INFO: Metric<7> = Metric::gauge(
     ],
 );
 
+/// The profile of each further set of CPUs, under its name and by its parts.
+pub static PROFILE_SET_INFO: Metric<8> = Metric::gauge(
+    "wakelag_profile_set_info",
+    "The one profile in force on the CPUs of a set (--profile.set), by name and by its parts, as wakelag_profile_info is of \
+     the host.",
+    &[
+        "set",
+        "profile",
+        "governor",
+        "epp",
+        "boost",
+        "idle_limit",
+        "qos",
+        "smt",
+    ],
+);
+
+/// The profile of CPUs none of which is online.
+pub const OFFLINE: &str = "offline";
 /// The profile of a host that shows none of the settings.
 pub const UNKNOWN: &str = "unknown";
 /// A part in which CPUs differ.
@@ -91,6 +110,8 @@ impl Spread {
 /// The parts a profile is made of; each is nothing where the host has no such setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
+    /// None of the CPUs it is about is online.
+    pub offline: bool,
     /// Frequency governor.
     pub governor: Option<String>,
     /// Energy-performance preference.
@@ -108,6 +129,9 @@ pub struct Profile {
 impl Profile {
     /// The short name, the same for the same parts.
     pub fn name(&self) -> String {
+        if self.offline {
+            return OFFLINE.to_owned();
+        }
         let parts = [
             ("", &self.governor),
             ("epp=", &self.epp),
@@ -126,6 +150,19 @@ impl Profile {
             name
         }
     }
+
+    /// Governor, energy preference, boost, idle limit, PM QoS and SMT, as label values: empty where there is none.
+    pub fn parts(&self) -> [&str; 6] {
+        let parts = [
+            &self.governor,
+            &self.epp,
+            &self.boost,
+            &self.idle_limit,
+            &self.qos,
+            &self.smt,
+        ];
+        parts.map(|part| part.as_deref().unwrap_or_default())
+    }
 }
 
 /// When something changed, in seconds since the epoch, as it is published: 0 if it has not changed since the start.
@@ -142,6 +179,7 @@ mod tests {
     #[test]
     fn a_profile_names_its_parts_in_a_fixed_order() {
         let profile = Profile {
+            offline: false,
             governor: Some("performance".into()),
             epp: Some("performance".into()),
             boost: Some("on".into()),
@@ -153,6 +191,11 @@ mod tests {
             profile.name(),
             "performance/epp=performance/boost=on/idle<=C1@2us/smt=on"
         );
+        let offline = Profile {
+            offline: true,
+            ..profile.clone()
+        };
+        assert_eq!(offline.name(), OFFLINE);
         let limited = Profile {
             qos: Some("10us".into()),
             ..profile

@@ -28,6 +28,17 @@ pub struct Args {
     pub command: Option<Command>,
 }
 
+impl Args {
+    /// Where this host's settings are read, if what is to be done reads any.
+    fn kernel(&self) -> Option<&Kernel> {
+        match &self.command {
+            None => Some(&self.serve.kernel),
+            Some(Command::Serve(flags)) => Some(&flags.kernel),
+            Some(Command::Check { .. } | Command::Bench(_)) => None,
+        }
+    }
+}
+
 /// What the program does.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -74,8 +85,12 @@ pub struct CommandLine {
 pub fn parse() -> CommandLine {
     let mut command = command();
     let matches = command.get_matches_mut();
-    let args =
-        refuse_misplaced(&mut command, &matches).and_then(|()| Args::from_arg_matches(&matches));
+    let args = refuse_misplaced(&mut command, &matches)
+        .and_then(|()| Args::from_arg_matches(&matches))
+        .and_then(|args| match args.kernel() {
+            Some(kernel) => kernel.check(&mut command).map(|()| args),
+            None => Ok(args),
+        });
     match args {
         Ok(args) => CommandLine {
             args,

@@ -3,35 +3,30 @@
 //! A latency observation is stamped with the profile only when the readings before and after it agree, so what matters
 //! here is that a reading that failed says so: the last one seen is never taken for the present one.
 
+mod remote;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use exporter::scrape::Selection;
 use exporter::settings::PROFILE_INFO;
 use exporter::site::Exporter;
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, HOST};
-use hyper::{Request, Uri};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use hyper::Uri;
 use toolkit::metric::family;
+
+pub use self::remote::Remote;
 
 /// How often a host is asked.
 pub const EVERY: Duration = Duration::from_secs(1);
 /// A reading that takes longer than this failed.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// The settings of a host with 1024 CPUs are a tenth of this.
-const MAX_ANSWER_BYTES: usize = 8 << 20;
 
 /// Who knows a host's profile.
-#[derive(Clone)]
 pub enum Source {
     /// The exporter in this process.
     Here(Arc<Exporter>),
-    /// The exporter at this address.
-    There(Uri),
+    /// The exporter at an address.
+    There(Remote),
     /// Nobody: the host is another one, and no exporter was named.
     Nobody,
 }
@@ -61,12 +56,13 @@ impl Source {
     ///
     /// # Errors
     /// It is not known.
-    pub async fn read(&self) -> Result<String, Error> {
+    pub async fn read(&mut self) -> Result<String, Error> {
         match self {
             Source::Here(exporter) => here(exporter).await,
-            Source::There(uri) => tokio::time::timeout(TIMEOUT, there(uri))
-                .await
-                .unwrap_or_else(|_| Err(Error::Timeout(uri.clone()))),
+            Source::There(remote) => match tokio::time::timeout(TIMEOUT, there(remote)).await {
+                Ok(read) => read,
+                Err(_) => Err(Error::Timeout(remote.uri().clone())),
+            },
             Source::Nobody => Err(Error::Nobody),
         }
     }
@@ -83,48 +79,15 @@ async fn here(exporter: &Exporter) -> Result<String, Error> {
         .ok_or(Error::Unreadable)
 }
 
-async fn there(uri: &Uri) -> Result<String, Error> {
-    let text = fetch(uri)
-        .await
-        .map_err(|e| Error::Unreachable(uri.clone(), e))?;
+async fn there(remote: &mut Remote) -> Result<String, Error> {
+    let answer = remote.fetch().await;
+    let uri = remote.uri();
+    let text = answer.map_err(|error| Error::Unreachable(uri.clone(), error))?;
     let text = text.map_err(|status| Error::Refused(uri.clone(), format!("answered {status}")))?;
     profile_of(&text).ok_or_else(|| {
         let problem = "does not publish wakelag_profile_info; is it a wakelag-exporter?";
         Error::Refused(uri.clone(), problem.to_owned())
     })
-}
-
-type Unreachable = Box<dyn std::error::Error + Send + Sync>;
-
-/// The exposition of the settings, or the status of an answer that is none.
-async fn fetch(uri: &Uri) -> Result<Result<String, hyper::StatusCode>, Unreachable> {
-    let host = uri.host().ok_or("no host")?;
-    let port = uri.port_u16().unwrap_or(80);
-    let name = host.trim_start_matches('[').trim_end_matches(']');
-    let stream = TcpStream::connect((name, port)).await?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let path = uri.path().trim_end_matches('/');
-    let path = if path.is_empty() { "/metrics" } else { path };
-    let request = Request::get(format!("{path}?collect%5B%5D=settings"))
-        .header(HOST, format!("{host}:{port}"))
-        .header(ACCEPT, "text/plain")
-        .body(Empty::<Bytes>::new())?;
-    let answer = async {
-        let answer = sender.send_request(request).await?;
-        let status = answer.status();
-        if !status.is_success() {
-            return Ok(Err(status));
-        }
-        let body = Limited::new(answer.into_body(), MAX_ANSWER_BYTES)
-            .collect()
-            .await?;
-        Ok(Ok(String::from_utf8(body.to_bytes().into())?))
-    };
-    // The connection is driven beside the request and dropped with it.
-    tokio::select! {
-        answer = answer => answer,
-        ended = connection => Err(ended.err().map_or_else(|| "the connection ended".into(), Into::into)),
-    }
 }
 
 /// The label `profile` of the family `wakelag_profile_info` in an exposition.
@@ -164,9 +127,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_exporter_that_is_not_there_is_an_error_that_names_it() {
-        let error = Source::There(Uri::from_static("http://127.0.0.1:1"))
-            .read()
-            .await;
+        let remote = Remote::new(Uri::from_static("http://127.0.0.1:1"));
+        let error = Source::There(remote).read().await;
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with("http://127.0.0.1:1/: "), "{error}");
     }

@@ -16,7 +16,7 @@ use crate::Error;
 use crate::config::{self, Config};
 use crate::page;
 use crate::prober::Prober;
-use crate::profile::{self, Source};
+use crate::profile::{self, Remote, Source};
 
 /// What `serve` was told on the command line.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ async fn serve(mut config: Config, options: &Options) -> Result<(), Error> {
     let mut tasks = tokio::task::JoinSet::new();
     for (node, source) in sources {
         let site = Arc::clone(&site);
-        tasks.spawn(async move { follow(&site.prober, &node, &source).await });
+        tasks.spawn(async move { follow(&site.prober, &node, source).await });
     }
     if site.with_exporter {
         let exporter = Arc::clone(&site.exporter);
@@ -108,14 +108,14 @@ fn sources(config: &Config, exporter: &Arc<Exporter>) -> BTreeMap<String, Source
                 false => Source::Nobody,
             });
         if let Some(url) = &target.profile_from {
-            sources.insert(target.node.clone(), Source::There(url.clone()));
+            sources.insert(target.node.clone(), Source::There(Remote::new(url.clone())));
         }
     }
     sources
 }
 
 /// Reads the profile of `node` again and again and tells its lanes; never ends.
-async fn follow(prober: &Prober, node: &str, source: &Source) {
+async fn follow(prober: &Prober, node: &str, mut source: Source) {
     let mut known = None;
     loop {
         let started = Instant::now();

@@ -62,6 +62,17 @@ fn a_time_has_to_be_above_zero() {
     assert!(seconds_or_never("-1").is_err());
 }
 
+/// `--path.devfs` was taken without a look.
+#[test]
+fn each_root_has_to_be_a_directory() {
+    for root in ["procfs", "sysfs", "devfs"] {
+        let flag = format!("--path.{root}=/no/such/directory");
+        let refused = command().try_get_matches_from(["wakelag-exporter", &flag]);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("there is no such directory"), "{refused}");
+    }
+}
+
 #[test]
 fn the_command_line_is_sound() {
     command().debug_assert();

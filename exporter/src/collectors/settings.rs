@@ -13,29 +13,36 @@
 //! of many, and the profile of a host without PM QoS limits does not need them: the collector is well without, and says
 //! so in its reason. `platform_profile` asks the firmware and is not read.
 //! Cost: A. The preference is read only where the kernel keeps it in memory: intel_pstate asks the CPU itself, and so
-//! did amd-pstate before Linux 6.14. The device is opened and closed each time.
+//! did amd-pstate before Linux 6.14. With `--collector.epp` it is read there too, and `cpuN/power/energy_perf_bias` with it:
+//! C, at the start and then seldom. The device is opened and closed each time.
 
 mod boot;
 mod chosen;
 mod history;
 mod host;
 mod layout;
+mod limits;
+mod preference;
 mod qos;
+pub mod sets;
 
 use toolkit::metric::{Metric, Sink};
 
 pub use self::chosen::Flags;
-use self::chosen::Values;
 use self::history::History;
 use self::host::HostFiles;
 use self::layout::{CpuIdle, Layout};
+use self::limits::{Limits, NO_LIMIT};
+use self::preference::{Preferences, Signs};
 use self::qos::HostLimit;
+use self::sets::Place;
 use crate::collector::{Collector, Configured, Cost, Info};
 use crate::collectors;
 use crate::parse;
 use crate::root::{Error, Root};
 use crate::settings::{
-    BOOST, EPP, GOVERNOR, IDLE_LIMIT, PROFILE_INFO, Profile, QOS, SCALING_DRIVER, Setting, Spread,
+    BOOST, EPB, EPP, GOVERNOR, IDLE_LIMIT, PROFILE_INFO, PROFILE_SET_INFO, Profile, QOS,
+    SCALING_DRIVER, Setting, Spread,
 };
 
 static RATIO: Metric<2> = Metric::gauge(
@@ -82,6 +89,7 @@ pub struct Settings {
     flags: Flags,
     files: Option<(HostFiles, HostLimit)>,
     layout: Option<Layout>,
+    preferences: Preferences,
     history: History,
 }
 
@@ -90,6 +98,7 @@ pub struct Settings {
 pub struct Reading {
     spreads: Vec<(&'static Setting, Spread)>,
     profile: Profile,
+    sets: Vec<(Place, Profile)>,
     idle: Vec<CpuIdle>,
     qos_limit_us: Option<u64>,
     sched_features: Vec<(String, bool)>,
@@ -110,13 +119,17 @@ impl Collector for Settings {
     type Reading = Reading;
     const INFO: &'static Info = &Info {
         name: "settings",
-        about: "governor, boost, idle limit, PM QoS, SMT and more, and the profile they make (/sys/devices/system/cpu)",
+        about: "governor, boost, idle limit, PM QoS, SMT and more, and the profile they make (/sys/devices/system/cpu); \
+                with --collector.epp in part cost class C",
         default_on: true,
         cost: Cost::A,
         metrics: &[
             RATIO.desc(),
             LAST_CHANGE.desc(),
             PROFILE_INFO.desc(),
+            PROFILE_SET_INFO.desc(),
+            sets::CPUS.desc(),
+            sets::PACKAGE_INFO.desc(),
             DISABLED.desc(),
             MAX_EXIT_LATENCY.desc(),
             QOS_LIMIT.desc(),
@@ -135,32 +148,51 @@ impl Collector for Settings {
             *layout = Layout::scan(root, &self.flags, online, driver.clone());
             files.rescan();
         }
-        let frequency = layout.read_policies(root);
+        let mut frequency = layout.read_policies(root);
         let qos_limit_us = limit.read(root);
         let idle = layout.read_idle(root, qos_limit_us);
         let limits = Limits::of(&idle);
         let boost = files.read_boost(root, frequency.boost);
         let host = files.read(root, driver);
-        let profile = Profile {
-            governor: frequency.governor.part(),
-            epp: frequency.epp.part(),
-            boost: boost.part(),
-            idle_limit: limits.idle_with_latency.part(),
-            qos: limits.qos.part().filter(|limit| limit != NO_LIMIT),
+        let signs = || Signs {
+            online: layout.online.clone(),
+            governor: frequency.governor.clone(),
+            driver: frequency.driver.clone(),
+            boost: boost.clone(),
+            intel_pstate: host.intel_pstate.clone(),
+            amd_pstate: host.amd_pstate.clone(),
+        };
+        let (flags, epp) = (&self.flags.preference, &mut frequency.epp);
+        let epb = self
+            .preferences
+            .read(root, flags, &mut layout.preferences, signs, epp);
+        let profile = |index, offline| Profile {
+            offline,
+            governor: frequency.governor.part(index),
+            epp: frequency.epp.part(index),
+            boost: boost.part(index),
+            idle_limit: limits.idle_with_latency.part(index),
+            qos: limits.qos.part(index).filter(|limit| limit != NO_LIMIT),
             smt: host.smt.clone(),
         };
+        let own = profile(0, layout.is_offline);
+        let sets = (1..).zip(&layout.sets);
+        let sets = sets.map(|(index, place)| (place.clone(), profile(index, place.is_offline())));
+        let sets = sets.collect();
         let of_cpus = [
             (&GOVERNOR, frequency.governor),
             (&SCALING_DRIVER, frequency.driver),
             (&EPP, frequency.epp),
+            (&EPB, epb),
             (&BOOST, boost),
             (&IDLE_LIMIT, limits.idle),
             (&QOS, limits.qos),
         ];
-        let of_cpus = of_cpus.map(|(setting, values)| (setting, values.all));
+        let of_cpus = of_cpus.map(|(setting, values)| (setting, values.into_all()));
         Ok(Reading {
             spreads: of_cpus.into_iter().chain(host.spreads()).collect(),
-            profile,
+            profile: own,
+            sets,
             idle,
             qos_limit_us,
             sched_features: host.sched_features,
@@ -169,6 +201,9 @@ impl Collector for Settings {
 
     fn emit(&mut self, reading: Reading, out: &mut Sink) {
         emit_profile(&reading.profile, out);
+        for (place, profile) in &reading.sets {
+            place.emit(profile, out);
+        }
         for (setting, spread) in reading.spreads {
             self.history.observe(setting, spread);
         }
@@ -190,56 +225,14 @@ impl Collector for Settings {
     }
 }
 
-/// The value of [`QOS`] where PM QoS limits nothing.
-const NO_LIMIT: &str = "none";
-
-/// How deep CPUs may sleep.
-#[derive(Debug, Default)]
-struct Limits {
-    idle: Values,
-    idle_with_latency: Values,
-    qos: Values,
-}
-
-impl Limits {
-    fn of(idle: &[CpuIdle]) -> Self {
-        let mut limits = Limits::default();
-        for cpu in idle {
-            let qos = cpu.limit_us.map(|us| format!("{us}us"));
-            limits.qos.add(qos.as_deref().unwrap_or(NO_LIMIT), cpu.cpus);
-            let Some(deepest) = cpu.deepest_allowed() else {
-                continue;
-            };
-            let name = &deepest.name;
-            limits.idle.add(name, cpu.cpus);
-            let with_latency = deepest.exit_latency_us.map(|us| format!("{name}@{us}us"));
-            let with_latency = with_latency.as_ref().unwrap_or(name);
-            limits.idle_with_latency.add(with_latency, cpu.cpus);
-        }
-        limits
-    }
-}
-
 fn emit_profile(profile: &Profile, out: &mut Sink) {
-    let Profile {
-        governor,
-        epp,
-        boost,
-        idle_limit,
-        qos,
-        smt,
-    } = profile;
-    let part = |part: &'_ Option<String>| part.clone().unwrap_or_default();
-    let labels = [
-        profile.name(),
-        part(governor),
-        part(epp),
-        part(boost),
-        part(idle_limit),
-        part(qos),
-        part(smt),
-    ];
-    out.put(&PROFILE_INFO, labels.each_ref().map(String::as_str), 1.0);
+    let name = profile.name();
+    let [governor, epp, boost, idle_limit, qos, smt] = profile.parts();
+    out.put(
+        &PROFILE_INFO,
+        [&name, governor, epp, boost, idle_limit, qos, smt],
+        1.0,
+    );
 }
 
 fn emit_idle(cpu: &CpuIdle, out: &mut Sink) {

@@ -12,7 +12,7 @@ struct Host {
 impl Host {
     fn new() -> Self {
         Host {
-            ledger: Ledger::default(),
+            ledger: Ledger::new(64),
             start: Instant::now(),
         }
     }
@@ -139,6 +139,72 @@ fn the_number_of_profiles_is_bounded() {
     for n in 0..200 {
         host.scrape(n, Some(&format!("profile-{n}")), None);
     }
-    assert_eq!(host.ledger.seen.len(), MAX_PROFILES + 1);
+    assert_eq!(host.ledger.host.seen.len(), 64 + 1);
     assert_eq!(host.value(ACTIVE.desc(), &[OTHER]), Some(1.0));
+}
+
+/// Sets on two packages, and a scrape of both at `seconds`.
+fn scrape_sets(
+    ledger: &mut Ledger,
+    start: Instant,
+    seconds: u64,
+    profiles: [&str; 2],
+    joules: f64,
+) {
+    let mut out = Sink::new();
+    for (set, profile) in ["db1", "db2"].into_iter().zip(profiles) {
+        let labels = [set, profile, "", "", "", "", "", ""];
+        out.put(&PROFILE_SET_INFO, labels, 1.0);
+    }
+    out.put(&sets::PACKAGE_INFO, ["db1", "0"], 1.0);
+    out.put(&sets::PACKAGE_INFO, ["db2", "0"], 1.0);
+    out.put(&sets::PACKAGE_INFO, ["db2", "1"], 1.0);
+    for package in ["0", "1"] {
+        let (zone, name) = (format!("zone:{package}"), format!("package-{package}"));
+        let labels = ["intel-rapl", &zone, &name, package, ""];
+        out.put(&rapl::ENERGY, labels, joules);
+    }
+    out.put(
+        &rapl::ENERGY,
+        ["intel-rapl", "zone:9", "psys", "", ""],
+        joules,
+    );
+    let at = Duration::from_secs(seconds);
+    ledger.observe(&[out.into_families()], start + at, UNIX_EPOCH + at);
+}
+
+#[test]
+fn each_set_is_charged_with_the_packages_it_lies_on_under_its_own_profile() {
+    let mut host = Host::new();
+    let start = host.start;
+    scrape_sets(&mut host.ledger, start, 0, ["a", "a"], 0.0);
+    scrape_sets(&mut host.ledger, start, 10, ["a", "a"], 50.0);
+    scrape_sets(&mut host.ledger, start, 20, ["a", "b"], 70.0);
+    scrape_sets(&mut host.ledger, start, 30, ["a", "b"], 100.0);
+    let joules = |set, profile, name| host.value(SET_ENERGY.desc(), &[set, profile, name]);
+    assert_eq!(joules("db1", "a", "package-0"), Some(100.0));
+    assert_eq!(joules("db1", "a", "package-1"), None);
+    assert_eq!(joules("db2", "a", "package-0"), Some(50.0));
+    assert_eq!(joules("db2", CHANGING, "package-1"), Some(20.0));
+    assert_eq!(joules("db2", "b", "package-1"), Some(30.0));
+    assert_eq!(joules("db2", "a", "psys"), None);
+    let seconds = |set, profile| host.value(SET_SECONDS.desc(), &[set, profile]);
+    assert_eq!(seconds("db1", "a"), Some(30.0));
+    assert_eq!(seconds("db2", CHANGING), Some(10.0));
+    assert_eq!(host.value(SET_CHANGES.desc(), &["db1"]), Some(0.0));
+    assert_eq!(host.value(SET_CHANGES.desc(), &["db2"]), Some(1.0));
+    assert_eq!(host.value(SET_ACTIVE.desc(), &["db2", "a"]), Some(0.0));
+    assert_eq!(host.seconds("a"), None, "the host's own is another account");
+}
+
+#[test]
+fn every_account_is_bounded() {
+    let mut ledger = Ledger::new(3);
+    let start = Instant::now();
+    for n in 0..20 {
+        scrape_sets(&mut ledger, start, n, ["a", &format!("p{n}")], 0.0);
+    }
+    assert_eq!(ledger.sets["db1"].seen.len(), 1);
+    assert_eq!(ledger.sets["db2"].seen.len(), 3 + 1);
+    assert!(ledger.sets["db2"].seen.contains(OTHER));
 }

@@ -98,7 +98,7 @@ fn what_only_root_may_read_is_forgone_and_said_but_what_is_broken_is_not() {
     };
     assert_eq!(root.permitted::<u64>(Err(denied.clone())), None);
     assert!(root.take_tolerated().is_empty());
-    assert_eq!(root.take_forgone(), [denied]);
+    assert_eq!(root.take_forgone(), [denied.to_string()]);
     std::fs::write(dir.path().join("sys/bad"), "x\n").unwrap();
     let bad = root.parse_once(root.sys("bad"), parse::number);
     assert_eq!(root.permitted(bad), None);

@@ -24,15 +24,34 @@ pub static GOVERNOR: Setting = Setting {
 /// Frequency driver of each CPU's policy.
 pub static SCALING_DRIVER: Setting = Setting {
     name: "scaling_driver",
-    known: &[],
+    known: &[
+        "acpi-cpufreq",
+        "amd-pstate",
+        "amd-pstate-epp",
+        "cppc_cpufreq",
+        "intel_cpufreq",
+        "intel_pstate",
+    ],
 };
-/// Energy-performance preference, where reading it wakes no CPU.
+/// Energy-performance preference, where reading it wakes no CPU, or `--collector.epp` is on.
 pub static EPP: Setting = Setting {
     name: "epp",
     known: &[
         "balance_performance",
         "balance_power",
         "default",
+        "performance",
+        "power",
+    ],
+};
+/// Energy-performance bias of Intel CPUs, with `--collector.epp`.
+pub static EPB: Setting = Setting {
+    name: "epb",
+    known: &[
+        "balance-performance",
+        "balance-power",
+        "normal",
+        "normal-powersave",
         "performance",
         "power",
     ],
@@ -45,7 +64,7 @@ pub static BOOST: Setting = Setting {
 /// Idle driver.
 pub static CPUIDLE_DRIVER: Setting = Setting {
     name: "cpuidle_driver",
-    known: &[],
+    known: &["acpi_idle", "haltpoll", "intel_idle", "none", "psci_idle"],
 };
 /// Idle governor.
 pub static CPUIDLE_GOVERNOR: Setting = Setting {

@@ -143,6 +143,45 @@ impl Engine for Postgres {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ChannelBinding;
+
+    #[test]
+    fn private_is_what_stays_here_or_is_encrypted_for_somebody_known() {
+        let private = |host: &str, verify: Option<Verify>| {
+            let server = Server {
+                address: Address::Tcp {
+                    host: host.to_owned(),
+                    port: 5432,
+                },
+                database: String::new(),
+                user: String::new(),
+                password: None,
+                tls: verify.map(|verify| Tls {
+                    verify,
+                    ca_file: None,
+                    server_name: host.to_owned(),
+                    identity: None,
+                }),
+                channel_binding: ChannelBinding::Prefer,
+            };
+            let second = Duration::from_secs(1);
+            let timeout = Timeout {
+                connect: second,
+                query: second,
+            };
+            Postgres::new(server, timeout).is_private()
+        };
+        for (host, verify, expected) in [
+            ("localhost", None, true),
+            ("127.0.0.1", Some(Verify::Nothing), true),
+            ("db1", None, false),
+            ("db1", Some(Verify::Nothing), false),
+            ("db1", Some(Verify::Chain), true),
+            ("db1", Some(Verify::Name), true),
+        ] {
+            assert_eq!(private(host, verify), expected, "{host} {verify:?}");
+        }
+    }
 
     #[test]
     fn the_server_gives_up_before_the_lane_does_and_on_a_lock_first() {

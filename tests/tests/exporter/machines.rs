@@ -11,9 +11,10 @@ use crate::support;
 const CPU: &str = "sys/devices/system/cpu";
 
 /// Everything that can be asked for.
-const ALL: [&str; 2] = [
+const ALL: [&str; 3] = [
     "--collector.interrupts",
     "--collector.tasks.preset=postgres",
+    "--collector.cstate",
 ];
 
 #[test]

@@ -168,7 +168,7 @@ fn a_profile_of_chosen_cpus_is_about_those_only() {
             "4-5",
             "mixed/epp=balance_performance/boost=on/idle<=C2@100us/smt=on",
         ),
-        ("900", "smt=on"),
+        ("900", "offline"),
     ] {
         let exporter = support::exporter_of(&machine, &[&format!("--profile.cpus={cpus}")]);
         let series = crate::series::series(&support::scrape(&exporter));

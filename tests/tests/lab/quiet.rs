@@ -1,7 +1,9 @@
 //! A scrape wakes up no CPU that sleeps.
 //!
 //! CPU 3 is isolated and has nothing to do, so how often it entered an idle state is how often something woke it up. What
-//! reads is on CPU 0. Interrupts are not what is counted: a CPU that polls is woken up without one.
+//! reads is on CPU 0. The control reads a register and is no read of ours: what the exporter can be asked for that wakes up
+//! a CPU, energy by perf and the residency of packages, needs PMUs that this machine does not have. Interrupts are not what is
+//! counted: a CPU that polls is woken up without one.
 
 use crate::lab;
 

@@ -40,8 +40,8 @@ pub(super) struct Host {
     /// Name of each feature of the scheduler, and whether it is on.
     pub(super) sched_features: Vec<(String, bool)>,
     cpuidle_governor: Option<String>,
-    intel_pstate: Option<String>,
-    amd_pstate: Option<String>,
+    pub(super) intel_pstate: Option<String>,
+    pub(super) amd_pstate: Option<String>,
     preempt: Option<String>,
     sched_ext: Option<String>,
     boot: Boot,

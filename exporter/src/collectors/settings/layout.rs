@@ -6,6 +6,8 @@ use std::sync::Arc;
 use nix::errno::Errno;
 
 use super::chosen::{Count, Flags, Values};
+use super::preference;
+use super::sets::Place;
 use super::{on_off, qos};
 use crate::cpus::{self, IdleState};
 use crate::parse::{self, ParseError};
@@ -14,12 +16,18 @@ use crate::root::{Dir, Error, Kept, Root, absent};
 /// Files with settings, by policy and by CPU.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    online: Vec<u32>,
+    /// The CPUs online at the scan.
+    pub(super) online: Vec<u32>,
     driver: Option<String>,
     /// A file has gone since: look again next time.
     stale: bool,
     policies: Vec<PolicyFiles>,
     idle: Vec<IdleFiles>,
+    /// What interrupts a CPU.
+    pub(super) preferences: Vec<preference::Files>,
+    pub(super) sets: Vec<Place>,
+    /// None of the CPUs of the host's own profile is online.
+    pub(super) is_offline: bool,
 }
 
 #[derive(Debug)]
@@ -107,12 +115,10 @@ impl Layout {
         let errors_before = root.tolerated();
         let policies = root.optional(cpus::policies(root)).unwrap_or_default();
         let epp_is_free = OnceCell::new();
-        let policies: Vec<_> = policies
-            .into_iter()
-            .filter_map(|policy| {
-                root.tolerate(PolicyFiles::scan(root, flags, &policy, &epp_is_free))
-            })
-            .collect();
+        let policies = policies.into_iter().filter_map(|policy| {
+            root.tolerate(PolicyFiles::scan(root, flags, &policy, &epp_is_free))
+        });
+        let (policies, preferences): (Vec<_>, Vec<_>) = policies.unzip();
         let idle = online
             .iter()
             .filter_map(|cpu| IdleFiles::scan(root, flags, *cpu));
@@ -121,6 +127,9 @@ impl Layout {
             stale: root.tolerated() > errors_before,
             policies,
             idle,
+            preferences: preferences.into_iter().flatten().collect(),
+            sets: Place::scan(root, flags, &online),
+            is_offline: flags.count(&online).is_empty(0),
             online,
             driver,
         }
@@ -131,17 +140,17 @@ impl Layout {
         let mut frequency = Frequency::default();
         for policy in &mut self.policies {
             if let Some(governor) = read(root, &mut policy.governor, parse::word, stale) {
-                frequency.governor.add(&governor, policy.cpus);
+                frequency.governor.add(&governor, &policy.cpus);
             }
             if let Some((_, driver)) = &policy.driver {
-                frequency.driver.add(driver, policy.cpus);
+                frequency.driver.add(driver, &policy.cpus);
             }
             if let Some(epp) = read(root, &mut policy.epp, parse::word, stale) {
-                frequency.epp.add(&epp, policy.cpus);
+                frequency.epp.add(&epp, &policy.cpus);
             }
             if let Some(boost) = read(root, &mut policy.boost, parse::switch, stale) {
                 let spread = frequency.boost.get_or_insert_default();
-                spread.add(on_off(boost), policy.cpus);
+                spread.add(on_off(boost), &policy.cpus);
             }
         }
         frequency
@@ -159,7 +168,7 @@ impl Layout {
             let resume_limit_us = resume_limit_us.flatten();
             idle.push(CpuIdle {
                 label: cpu.label.clone(),
-                cpus: cpu.cpus,
+                cpus: cpu.cpus.clone(),
                 states: Arc::clone(&cpu.states),
                 disabled,
                 resume_limit_us,
@@ -208,7 +217,7 @@ impl PolicyFiles {
         flags: &Flags,
         policy: &cpus::Policy,
         epp_is_free: &OnceCell<bool>,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, Option<preference::Files>), Error> {
         let dir = Dir::list(root, policy.dir.clone())?;
         let driver = dir.file(root, "scaling_driver").and_then(|mut file| {
             let driver = root.tolerate(root.parse(&mut file, parse::word))?;
@@ -216,18 +225,25 @@ impl PolicyFiles {
         });
         let epp = dir.file(root, "energy_performance_preference");
         let is_amd = matches!(&driver, Some((_, name)) if name == "amd-pstate-epp");
-        Ok(PolicyFiles {
-            cpus: flags.count(&policy.cpus),
+        let is_free = is_amd && *epp_is_free.get_or_init(|| amd_epp_is_free(root));
+        let (epp, dear_epp) = if is_free { (epp, None) } else { (None, epp) };
+        let cpus = flags.count(&policy.cpus);
+        let preference = preference::Files::scan(root, policy, cpus.clone(), dear_epp);
+        let files = PolicyFiles {
+            cpus,
             governor: dir.file(root, "scaling_governor"),
-            epp: epp.filter(|_| is_amd && *epp_is_free.get_or_init(|| amd_epp_is_free(root))),
+            epp,
             boost: dir.file(root, "boost"),
             driver,
-        })
+        };
+        Ok((files, preference))
     }
 }
 
-/// Whether amd-pstate reads the energy preference from memory. There is no way to tell but the release: before Linux 6.14
-/// it asked the CPU, and intel_pstate does to this day.
+/// Whether amd-pstate reads the energy preference from memory: before Linux 6.14 it asked the CPU, and intel_pstate does to
+/// this day. The release is what there is to tell by: an interrupt of some microseconds cannot be told from a read that
+/// was preempted, as the 10 ms of `scaling_cur_freq` can, and trying would be the disturbance itself. It errs to one side
+/// only: a distribution's older kernel that has the change is taken for one that has not.
 fn amd_epp_is_free(root: &Root) -> bool {
     let release = root.parse_once(root.proc("sys/kernel/osrelease"), parse::word);
     let release = root.optional(release).unwrap_or_default();
