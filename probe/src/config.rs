@@ -23,6 +23,7 @@ pub use address::Address;
 pub use check::this_host;
 pub use encryption::{ChannelBinding, Identity, Tls, Verify};
 
+use crate::engine::{Failure, Outcome};
 use crate::workload::{Dialect, Workload};
 
 /// A checked configuration.
@@ -56,6 +57,8 @@ pub struct Target {
 pub enum Access {
     /// A PostgreSQL server.
     Postgres(Server),
+    /// A MySQL or MariaDB server.
+    Mysql(Server),
     /// A SQLite file.
     Sqlite {
         /// The file.
@@ -70,15 +73,8 @@ impl Access {
     pub fn dialect(&self) -> Dialect {
         match self {
             Access::Postgres(_) => Dialect::Postgres,
+            Access::Mysql(_) => Dialect::Mysql,
             Access::Sqlite { .. } => Dialect::Sqlite,
-        }
-    }
-
-    /// Label `engine`.
-    pub fn engine(&self) -> &'static str {
-        match self {
-            Access::Postgres(_) => "postgres",
-            Access::Sqlite { .. } => "sqlite",
         }
     }
 }
@@ -88,8 +84,8 @@ impl Access {
 pub struct Server {
     /// Where it listens.
     pub address: Address,
-    /// Database to open.
-    pub database: String,
+    /// Database to open; without one PostgreSQL takes that of the user's name, and MySQL opens none.
+    pub database: Option<String>,
     /// User to open it as.
     pub user: String,
     /// Where the password is read at each connect.
@@ -98,6 +94,26 @@ pub struct Server {
     pub tls: Option<Tls>,
     /// Whether the authentication is bound to the encryption.
     pub channel_binding: ChannelBinding,
+    /// Whether a password may be encrypted with a key the server sends over plaintext: the option of this name that
+    /// MySQL's own clients have. PostgreSQL knows nothing like it.
+    pub get_server_public_key: bool,
+}
+
+impl Server {
+    /// Whether what is sent is read by the server alone: it stays on this host, or it is encrypted for somebody known.
+    pub fn is_private(&self) -> bool {
+        let known = |tls: &Tls| tls.verify != Verify::Nothing;
+        self.address.is_local() || self.tls.as_ref().is_some_and(known)
+    }
+
+    /// Reads the password, where there is one: at each connect, so that a new one is used without a restart.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read_password(&self) -> Result<Option<Secret>, Failure> {
+        let password = self.password.as_ref().map(Password::read).transpose();
+        password.map_err(|message| Failure::fatal(Outcome::Auth, message))
+    }
 }
 
 /// Where a password is kept. It is never part of the configuration itself.

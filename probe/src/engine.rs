@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::config::{Access, Target};
-use crate::engines::{postgres::Postgres, sqlite::Sqlite};
+use crate::engines::{mysql::Mysql, postgres::Postgres, sqlite::Sqlite};
 use crate::workload::Workload;
 
 /// How a query ended: the closed set of the label `result`.
@@ -149,6 +149,8 @@ pub struct Timings {
 /// What a session is, as found at connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
+    /// Label `engine`: `postgres`, `mysql`, `mariadb` or `sqlite`, as the other side says itself.
+    pub engine: &'static str,
     /// The server's or library's version, as it says itself.
     pub version: String,
     /// `tcp`, `unix` or `file`: as the socket says and not as it was configured.
@@ -188,6 +190,7 @@ pub trait Session {
 pub fn of(target: &Target) -> Box<dyn Engine> {
     match &target.access {
         Access::Postgres(server) => Box::new(Postgres::new(server.clone(), target.timeout)),
+        Access::Mysql(server) => Box::new(Mysql::new(server.clone(), target.timeout)),
         Access::Sqlite { path, create } => {
             Box::new(Sqlite::new(path.clone(), *create, target.timeout))
         }

@@ -1,8 +1,10 @@
 //! The engines, one file each, and the socket they share.
 
+mod dial;
 mod resolve;
 mod sqlstate;
 
+pub mod mysql;
 pub mod postgres;
 pub mod sqlite;
 pub(crate) mod tls;

@@ -60,8 +60,14 @@ impl Probed {
     fn emit(&self, out: &mut Sink) {
         let [name, node] = [&*self.target.name, &*self.target.node];
         if let Some(peer) = self.recorders.iter().find_map(|recorder| recorder.peer()) {
-            let engine = self.target.access.engine();
-            let labels = [name, node, engine, &peer.version, peer.transport, peer.tls];
+            let labels = [
+                name,
+                node,
+                peer.engine,
+                &peer.version,
+                peer.transport,
+                peer.tls,
+            ];
             out.put(&metrics::TARGET_INFO, labels, 1.0);
         }
         let known = self

@@ -137,6 +137,8 @@ pub struct Fixture {
 pub enum Dialect {
     /// PostgreSQL: placeholders `$1`, `$2`.
     Postgres,
+    /// MySQL and MariaDB: placeholders `?`.
+    Mysql,
     /// SQLite: placeholders `?`.
     Sqlite,
 }

@@ -17,6 +17,7 @@ pub struct Preset {
     /// What it shows, as one sentence.
     pub about: &'static str,
     postgres: Words,
+    mysql: Words,
     sqlite: Words,
     params: &'static [Param],
     pattern: Pattern,
@@ -37,6 +38,7 @@ impl Preset {
     fn workload(&self, dialect: Dialect) -> Arc<Workload> {
         let words = match dialect {
             Dialect::Postgres => &self.postgres,
+            Dialect::Mysql => &self.mysql,
             Dialect::Sqlite => &self.sqlite,
         };
         Arc::new(Workload {
@@ -83,6 +85,7 @@ mod tests {
             );
             assert!(preset.about.ends_with('.'), "{}", preset.name);
             let draws = preset.params.len();
+            assert_eq!(preset.mysql.text.matches('?').count(), draws);
             assert_eq!(preset.sqlite.text.matches('?').count(), draws);
             assert_eq!(preset.postgres.text.matches('$').count(), draws);
         }

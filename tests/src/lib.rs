@@ -8,6 +8,7 @@ pub mod certificates;
 pub mod fixture;
 pub mod golden;
 pub mod http;
+pub mod mariadb;
 pub mod postgres;
 pub mod program;
 pub mod prometheus;

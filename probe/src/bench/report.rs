@@ -118,6 +118,7 @@ impl Report {
     ) -> Option<Self> {
         let service_seconds = Summary::new(state)?;
         let Peer {
+            engine,
             version,
             transport,
             tls,
@@ -127,7 +128,7 @@ impl Report {
         Some(Report {
             target: target.name.clone(),
             workload: workload.name.clone(),
-            engine: target.access.engine(),
+            engine,
             server_version: version,
             transport,
             tls,

@@ -79,6 +79,7 @@ fn mean_and_deviation_are_exact() {
     }
     let report = {
         state.peer = Some(crate::engine::Peer {
+            engine: "sqlite",
             version: String::new(),
             transport: "file",
             tls: "none",

@@ -13,8 +13,30 @@ fn at(key: &'static str, message: impl Into<String>) -> Refusal {
     (vec![Step::Key(key)], message.into())
 }
 
+/// A PostgreSQL server.
+pub(super) fn postgres(entry: &TargetEntry, directory: &Path) -> Result<Server, Refusal> {
+    if entry.get_server_public_key.is_some() {
+        let message = "`get_server_public_key` is for mysql";
+        return Err(at("get_server_public_key", message));
+    }
+    server(entry, directory)
+}
+
+/// A MySQL or MariaDB server.
+pub(super) fn mysql(entry: &TargetEntry, directory: &Path) -> Result<Server, Refusal> {
+    if entry.channel_binding.is_some() {
+        return Err(at("channel_binding", "`channel_binding` is for postgres"));
+    }
+    let server = server(entry, directory)?;
+    if server.get_server_public_key && server.tls.is_some() {
+        let message = "under TLS there is no use for the server's own key";
+        return Err(at("get_server_public_key", message));
+    }
+    Ok(server)
+}
+
 /// A server, with where its password is.
-pub(super) fn server(entry: &TargetEntry, directory: &Path) -> Result<Server, Refusal> {
+fn server(entry: &TargetEntry, directory: &Path) -> Result<Server, Refusal> {
     if entry.path.is_some() {
         return Err(at("path", "`path` is for sqlite; use `address`"));
     }
@@ -39,11 +61,12 @@ pub(super) fn server(entry: &TargetEntry, directory: &Path) -> Result<Server, Re
     }
     Ok(Server {
         address,
-        database: entry.database.clone().unwrap_or_else(|| user.clone()),
+        database: entry.database.clone(),
         user,
         password: password(entry, directory)?,
         tls,
         channel_binding,
+        get_server_public_key: entry.get_server_public_key.unwrap_or_default(),
     })
 }
 
@@ -82,6 +105,10 @@ pub(super) fn sqlite(entry: &TargetEntry, directory: &Path) -> Result<Access, Re
         ("password_credential", entry.password_credential.is_some()),
         ("tls", entry.tls.is_some()),
         ("channel_binding", entry.channel_binding.is_some()),
+        (
+            "get_server_public_key",
+            entry.get_server_public_key.is_some(),
+        ),
     ];
     if let Some((key, _)) = only_for_servers.iter().find(|(_, given)| *given) {
         let message = format!("`{key}` is for servers; sqlite takes only `path`");

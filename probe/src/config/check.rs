@@ -157,6 +157,7 @@ fn chosen(
     }
     let dialect = match entry.engine {
         Engine::Postgres => Dialect::Postgres,
+        Engine::Mysql => Dialect::Mysql,
         Engine::Sqlite => Dialect::Sqlite,
     };
     let mut chosen = Vec::<Arc<Workload>>::new();
@@ -173,8 +174,8 @@ fn chosen(
         let found = found.or_else(|| workloads::find(name, dialect));
         let found = found.ok_or_else(|| at(unknown_workload(name, own)))?;
         let pipelined = matches!(found.statement.protocol, Protocol::Pipeline(_));
-        if pipelined && dialect == Dialect::Sqlite {
-            let message = format!("workload `{name}` is a pipeline, and sqlite has none");
+        if pipelined && dialect != Dialect::Postgres {
+            let message = format!("workload `{name}` is a pipeline, which only postgres has");
             return Err(at(message));
         }
         chosen.push(found);
@@ -194,7 +195,8 @@ fn unknown_workload(name: &str, own: &[Arc<Workload>]) -> String {
 fn target(entry: &TargetEntry, directory: &Path) -> Result<Target, Refusal> {
     let at = |key, message: String| (vec![Step::Key(key)], message);
     let access = match entry.engine {
-        Engine::Postgres => Access::Postgres(access::server(entry, directory)?),
+        Engine::Postgres => Access::Postgres(access::postgres(entry, directory)?),
+        Engine::Mysql => Access::Mysql(access::mysql(entry, directory)?),
         Engine::Sqlite => access::sqlite(entry, directory)?,
     };
     let timeout = entry.timeout.or(DEFAULT_TIMEOUT);
@@ -204,7 +206,7 @@ fn target(entry: &TargetEntry, directory: &Path) -> Result<Target, Refusal> {
     let profile_from = entry.profile_from.as_deref().map(exporter).transpose();
     let profile_from = profile_from.map_err(|message| at("profile_from", message))?;
     let local = match &access {
-        Access::Postgres(server) => server.address.is_local(),
+        Access::Postgres(server) | Access::Mysql(server) => server.address.is_local(),
         Access::Sqlite { .. } => true,
     };
     let node = match &entry.node {

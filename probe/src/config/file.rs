@@ -34,6 +34,7 @@ pub(super) struct TargetEntry {
     pub(super) password_credential: Option<String>,
     pub(super) tls: Option<Section>,
     pub(super) channel_binding: Option<ChannelBinding>,
+    pub(super) get_server_public_key: Option<bool>,
     pub(super) node: Option<Name>,
     pub(super) profile_from: Option<String>,
     #[serde(default)]
@@ -48,6 +49,7 @@ pub(super) struct TargetEntry {
 #[serde(rename_all = "lowercase")]
 pub(super) enum Engine {
     Postgres,
+    Mysql,
     Sqlite,
 }
 

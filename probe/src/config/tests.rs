@@ -75,7 +75,7 @@ workloads:
     let Access::Postgres(server) = &target.access else {
         panic!("{:?}", target.access)
     };
-    assert_eq!(server.database, "bench");
+    assert_eq!(server.database.as_deref(), Some("bench"));
     let password = server.password.as_ref().unwrap().read().unwrap();
     assert_eq!(password.reveal(), "canary");
     let own = &target.workloads[0];
@@ -95,7 +95,7 @@ fn a_bad_target_is_refused_where_it_is_bad() {
         (
             "    workloads: [select1]\n    colour: red\n",
             "10:5: targets[0]: unknown field `colour`, expected one of `name`, `engine`, `address`, `path`, `database`, \
-             `user`, `password_file`, `password_env`, `password_credential`, `tls`, `channel_binding`, `node`, \
+             `user`, `password_file`, `password_env`, `password_credential`, `tls`, `channel_binding`, `get_server_public_key`, `node`, \
              `profile_from`, `timeout`, `cpu`, `scheduling`, `workloads`",
         ),
         (
@@ -133,7 +133,7 @@ fn a_bad_target_is_refused_where_it_is_bad() {
         (
             "    password: hunter2\n    workloads: [select1]\n",
             "9:5: targets[0]: unknown field `password`, expected one of `name`, `engine`, `address`, `path`, `database`, \
-             `user`, `password_file`, `password_env`, `password_credential`, `tls`, `channel_binding`, `node`, \
+             `user`, `password_file`, `password_env`, `password_credential`, `tls`, `channel_binding`, `get_server_public_key`, `node`, \
              `profile_from`, `timeout`, `cpu`, `scheduling`, `workloads`",
         ),
         (
@@ -300,7 +300,7 @@ fn a_pipeline_is_for_an_engine_that_has_one() {
     assert_eq!(protocol, crate::workload::Protocol::Pipeline(100));
     assert_eq!(
         message(&file("engine: sqlite, path: p")),
-        "probe.yaml:2:52: workload `w` is a pipeline, and sqlite has none"
+        "probe.yaml:2:52: workload `w` is a pipeline, which only postgres has"
     );
 }
 

@@ -20,10 +20,9 @@ use postgres_protocol::message::frontend;
 
 use self::conversation::Conversation;
 use self::session::PostgresSession;
-use super::resolve::Resolver;
+use super::dial::Dialer;
 use super::tls;
-use super::wire::Wire;
-use crate::config::{Address, Server, Timeout, Tls, Verify};
+use crate::config::{Server, Timeout};
 use crate::engine::{Engine, Failure, Outcome, Phases, Session};
 use crate::workload::Workload;
 
@@ -32,7 +31,7 @@ use crate::workload::Workload;
 pub struct Postgres {
     server: Server,
     timeout: Timeout,
-    resolver: Resolver,
+    dialer: Dialer,
 }
 
 impl Postgres {
@@ -41,33 +40,8 @@ impl Postgres {
         Postgres {
             server,
             timeout,
-            resolver: Resolver::default(),
+            dialer: Dialer::default(),
         }
-    }
-
-    fn dial(&mut self, deadline: Instant, phases: &mut Phases) -> Result<Wire, Failure> {
-        let begun = Instant::now();
-        match &self.server.address {
-            Address::Unix(path) => {
-                let wire = Wire::unix(path, deadline)?;
-                phases.connect = Some(begun.elapsed());
-                Ok(wire)
-            }
-            Address::Tcp { host, port } => {
-                let addresses = self.resolver.resolve(host, *port, deadline)?;
-                let resolved = Instant::now();
-                phases.resolve = Some(resolved - begun);
-                let wire = Wire::tcp(&addresses, deadline)?;
-                phases.connect = Some(resolved.elapsed());
-                Ok(wire)
-            }
-        }
-    }
-
-    /// Whether what is sent is read by the server alone: it stays on this host, or it is encrypted for somebody known.
-    fn is_private(&self) -> bool {
-        let known = |tls: &Tls| tls.verify != Verify::Nothing;
-        self.server.address.is_local() || self.server.tls.as_ref().is_some_and(known)
     }
 
     /// The first message: who we are, and what the server may spend on us.
@@ -75,11 +49,13 @@ impl Postgres {
         let options = server_limits(self.timeout.query);
         let parameters = [
             ("user", self.server.user.as_str()),
-            ("database", self.server.database.as_str()),
             ("application_name", "wakelag-probe"),
             ("client_encoding", "UTF8"),
             ("options", options.as_str()),
         ];
+        let database = self.server.database.as_deref();
+        let database = database.map(|database| ("database", database));
+        let parameters = parameters.into_iter().chain(database);
         server.build(|out| frontend::startup_message(parameters, out))
     }
 }
@@ -100,22 +76,14 @@ impl Engine for Postgres {
         workload: &Workload,
         phases: &mut Phases,
     ) -> Result<Box<dyn Session>, Failure> {
-        // Read at each connect, so that a new password is used without a restart.
-        let password = match &self.server.password {
-            Some(password) => Some(
-                password
-                    .read()
-                    .map_err(|message| Failure::fatal(Outcome::Auth, message))?,
-            ),
-            None => None,
-        };
-        // So are certificates and keys.
+        let password = self.server.read_password()?;
+        // Read at each connect, as the password is.
         let tls = self.server.tls.as_ref().map(tls::Client::read).transpose();
         let tls = tls.map_err(|(key, message)| {
             Failure::fatal(Outcome::Tls, format!("tls: {key}: {message}"))
         })?;
         let deadline = Instant::now() + self.timeout.connect;
-        let mut wire = self.dial(deadline, phases)?;
+        let mut wire = self.dialer.dial(&self.server.address, deadline, phases)?;
         let mut begun = Instant::now();
         wire.begin(deadline.saturating_duration_since(begun))?;
         if let Some(client) = &tls {
@@ -129,7 +97,7 @@ impl Engine for Postgres {
         let credentials = auth::Credentials {
             user: &self.server.user,
             password: password.as_ref(),
-            private: self.is_private(),
+            private: self.server.is_private(),
             channel_binding: self.server.channel_binding,
         };
         auth::authenticate(&mut server, &credentials)?;
@@ -143,45 +111,6 @@ impl Engine for Postgres {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::ChannelBinding;
-
-    #[test]
-    fn private_is_what_stays_here_or_is_encrypted_for_somebody_known() {
-        let private = |host: &str, verify: Option<Verify>| {
-            let server = Server {
-                address: Address::Tcp {
-                    host: host.to_owned(),
-                    port: 5432,
-                },
-                database: String::new(),
-                user: String::new(),
-                password: None,
-                tls: verify.map(|verify| Tls {
-                    verify,
-                    ca_file: None,
-                    server_name: host.to_owned(),
-                    identity: None,
-                }),
-                channel_binding: ChannelBinding::Prefer,
-            };
-            let second = Duration::from_secs(1);
-            let timeout = Timeout {
-                connect: second,
-                query: second,
-            };
-            Postgres::new(server, timeout).is_private()
-        };
-        for (host, verify, expected) in [
-            ("localhost", None, true),
-            ("127.0.0.1", Some(Verify::Nothing), true),
-            ("db1", None, false),
-            ("db1", Some(Verify::Nothing), false),
-            ("db1", Some(Verify::Chain), true),
-            ("db1", Some(Verify::Name), true),
-        ] {
-            assert_eq!(private(host, verify), expected, "{host} {verify:?}");
-        }
-    }
 
     #[test]
     fn the_server_gives_up_before_the_lane_does_and_on_a_lock_first() {

@@ -90,6 +90,7 @@ impl Engine for Sqlite {
             text: workload.statement.text.clone(),
             prepared: workload.statement.protocol == Protocol::Prepared,
             peer: Peer {
+                engine: "sqlite",
                 version: rusqlite::version().to_owned(),
                 transport: "file",
                 tls: "none",

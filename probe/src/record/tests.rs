@@ -151,6 +151,7 @@ fn a_profile_that_is_never_read_does_not_hold_samples_without_bound() {
 fn a_reconnect_is_a_connect_and_no_query() {
     let recorder = recorder();
     let peer = Peer {
+        engine: "postgres",
         version: "15".to_owned(),
         transport: "tcp",
         tls: "none",

@@ -22,6 +22,24 @@ COMMIT;",
     grant: "GRANT USAGE ON SCHEMA wakelag TO PUBLIC;\nGRANT SELECT ON wakelag.point TO PUBLIC;",
 };
 
+/// Two lanes may arrive at once: the second one's statements wait for the first one's, and change nothing. MySQL knows
+/// no series of numbers and MariaDB's is its own, so the rows are made of three digits.
+const MYSQL: Fixture = Fixture {
+    check: "SELECT 1 FROM wakelag.point WHERE id = 1000",
+    create: "\
+CREATE DATABASE IF NOT EXISTS wakelag;
+CREATE TABLE IF NOT EXISTS wakelag.point (id integer PRIMARY KEY, pad varchar(100) NOT NULL);
+INSERT IGNORE INTO wakelag.point
+  SELECT 1 + a.n + 10 * b.n + 100 * c.n, REPEAT('x', 100)
+  FROM (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL
+        SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) AS a,
+       (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL
+        SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) AS b,
+       (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL
+        SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9) AS c;",
+    grant: "GRANT SELECT ON wakelag.point TO '{user}'@'%';",
+};
+
 const SQLITE: Fixture = Fixture {
     check: "SELECT 1 FROM wakelag_point WHERE id = 1000",
     create: "\
@@ -41,6 +59,10 @@ pub(super) const POINT_SELECT: Preset = Preset {
     postgres: Words {
         text: "SELECT pad FROM wakelag.point WHERE id = $1",
         fixture: Some(POSTGRES),
+    },
+    mysql: Words {
+        text: "SELECT pad FROM wakelag.point WHERE id = ?",
+        fixture: Some(MYSQL),
     },
     sqlite: Words {
         text: "SELECT pad FROM wakelag_point WHERE id = ?",

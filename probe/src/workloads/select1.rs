@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Preset, Words};
 use crate::workload::Pattern;
 
-const POSTGRES: Words = Words {
+const SERVER: Words = Words {
     text: "SELECT 1",
     fixture: None,
 };
@@ -23,7 +23,8 @@ const SQLITE: Words = Words {
 pub(super) const HOT: Preset = Preset {
     name: "select1",
     about: "SELECT 1 in runs of twenty: a round trip between two busy CPUs.",
-    postgres: POSTGRES,
+    postgres: SERVER,
+    mysql: SERVER,
     sqlite: SQLITE,
     params: &[],
     pattern: Pattern {
@@ -38,7 +39,8 @@ pub(super) const HOT: Preset = Preset {
 pub(super) const IDLE: Preset = Preset {
     name: "select1-idle",
     about: "SELECT 1 after a quarter second of silence: what waking both CPUs costs.",
-    postgres: POSTGRES,
+    postgres: SERVER,
+    mysql: SERVER,
     sqlite: SQLITE,
     params: &[],
     pattern: Pattern {

@@ -39,6 +39,7 @@ impl PostgresSession {
     ) -> Result<Self, Failure> {
         let mut session = PostgresSession {
             peer: Peer {
+                engine: "postgres",
                 version,
                 transport: server.wire().transport(),
                 tls: server.wire().tls(),

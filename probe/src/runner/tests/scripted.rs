@@ -33,6 +33,7 @@ impl Engine for Scripted {
 impl Session for Scripted {
     fn peer(&self) -> &Peer {
         static PEER: Peer = Peer {
+            engine: "test",
             version: String::new(),
             transport: "test",
             tls: "none",
