@@ -68,6 +68,21 @@ impl Conversation {
         message(&mut self.outgoing).map_err(|error| protocol(error.to_string()))
     }
 
+    /// Takes what has come since the last reply: what a server may say at any time is passed over. Anything else would be
+    /// taken for the answer to the next query, and every one after it for the answer to the one before.
+    pub(super) fn catch_up(&mut self) -> Result<(), Failure> {
+        while let Some(message) = self.parse()? {
+            match message {
+                Message::ParameterStatus(_)
+                | Message::NoticeResponse(_)
+                | Message::NotificationResponse(_) => {}
+                Message::ErrorResponse(body) => return Err(refusal(&body)),
+                _ => return Err(protocol("an answer to no query")),
+            }
+        }
+        Ok(())
+    }
+
     /// Sends what was built.
     pub(super) fn send(&mut self) -> Result<(), Failure> {
         let before = self.incoming.len();
@@ -79,43 +94,26 @@ impl Conversation {
         sent
     }
 
-    /// Refuses what came before it was asked for, but for what a server may say at any time: it would be taken for the
-    /// answer to the next query, and each answer for that of the query after it from then on.
-    pub(super) fn refuse_stray(&self) -> Result<(), Failure> {
-        let mut rest = &self.incoming[..];
-        while let Some((tag, behind)) = rest.split_first() {
-            // NoticeResponse, ParameterStatus, NotificationResponse, ErrorResponse (of a session that is ended).
-            if !matches!(tag, b'N' | b'S' | b'A' | b'E') {
-                return Err(protocol("an answer that nobody asked for"));
-            }
-            let length = behind
-                .first_chunk()
-                .map(|length| u32::from_be_bytes(*length));
-            let length = length.and_then(|length| usize::try_from(length).ok());
-            rest = length
-                .and_then(|length| behind.get(length..))
-                .unwrap_or(&[]);
-        }
-        Ok(())
-    }
-
     /// The next message; [`Conversation::arrived`] is when its last byte was here.
     pub(super) fn next(&mut self) -> Result<Message, Failure> {
         loop {
-            if let Some(header) = self.incoming.first_chunk::<5>() {
-                let [_, length @ ..] = *header;
-                if u32::from_be_bytes(length) > MAX_MESSAGE_BYTES {
-                    return Err(protocol("a message longer than 64 MiB"));
-                }
-            }
-            match Message::parse(&mut self.incoming) {
-                Ok(Some(message)) => return Ok(message),
-                Ok(None) => {}
-                Err(error) => return Err(protocol(error.to_string())),
+            if let Some(message) = self.parse()? {
+                return Ok(message);
             }
             self.wire.receive(&mut self.incoming)?;
             self.arrived = Instant::now();
         }
+    }
+
+    /// The next message, if all of it is here.
+    fn parse(&mut self) -> Result<Option<Message>, Failure> {
+        if let Some(header) = self.incoming.first_chunk::<5>() {
+            let [_, length @ ..] = *header;
+            if u32::from_be_bytes(length) > MAX_MESSAGE_BYTES {
+                return Err(protocol("a message longer than 64 MiB"));
+            }
+        }
+        Message::parse(&mut self.incoming).map_err(|error| protocol(error.to_string()))
     }
 
     /// When the bytes of the last message were in user space.

@@ -101,6 +101,7 @@ impl Session for PostgresSession {
     }
 
     fn execute(&mut self, params: &[i64]) -> Result<Timings, Failure> {
+        self.server.catch_up()?;
         let statements = match &self.request {
             Request::Prepared(statements) => {
                 let each = params.len() / usize::from(*statements);
@@ -121,7 +122,6 @@ impl Session for PostgresSession {
                 None
             }
         };
-        self.server.refuse_stray()?;
         self.server.begin(self.limit)?;
         let started = Instant::now();
         self.server.send()?;
