@@ -106,20 +106,29 @@ pub fn policies(root: &Root) -> Result<Vec<Policy>, Error> {
     Ok(policies)
 }
 
-/// CPU numbers with blanks between, as in `affected_cpus`.
+/// CPU numbers with blanks between, as in `affected_cpus`, in rising order.
 fn numbers(text: &str) -> Result<Vec<u32>, ParseError> {
-    let mut cpus = Vec::new();
-    for field in text.split_whitespace() {
-        let cpu = parse::field(1, field)?;
-        let cpu = u32::try_from(cpu);
-        cpus.push(cpu.map_err(|error| ParseError::new(1, error.to_string()))?);
+    let cpus = text.split_whitespace().map(parse::cpu);
+    let cpus: Result<Vec<u32>, String> = cpus.collect();
+    let cpus = cpus.map_err(|problem| ParseError::new(1, problem))?;
+    match cpus.is_sorted_by(|a, b| a < b) {
+        true => Ok(cpus),
+        false => Err(ParseError::new(1, "CPUs out of order")),
     }
-    Ok(cpus)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_that_a_policy_names_twice_was_published_twice() {
+        assert_eq!(numbers("0 1 8\n"), Ok(vec![0, 1, 8]));
+        assert_eq!(numbers("\n"), Ok(vec![]));
+        for bad in ["0 0\n", "1 0\n", "0,1\n", "+1\n"] {
+            assert!(numbers(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_state_is_on_or_off_by_default_and_nothing_else() {

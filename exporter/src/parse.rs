@@ -2,6 +2,9 @@
 //!
 //! Every parser is a pure function from a file's text to a value. A bad number is an error, never a 0.
 
+/// The kernel's largest configurable CPU count is 8192: a longer list is garbage that would fill memory.
+const MAX_CPUS: usize = 1 << 16;
+
 /// Why a kernel file's text could not be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
@@ -72,11 +75,19 @@ pub fn switch(text: &str) -> Result<bool, ParseError> {
     }
 }
 
-/// A CPU list as in `cpu/online`: `0-3,8\n`. An empty line is an empty list, and so is `(null)`, which
-/// `cpu/nohz_full` prints when nothing was set.
+/// The kernel's number of a CPU.
 ///
 /// # Errors
-/// A part that is neither a number nor a rising range.
+/// Anything but digits, or a number over 2^32 - 1, as a sentence.
+pub fn cpu(word: &str) -> Result<u32, String> {
+    u32::try_from(digits(word)?).map_err(|error| format!("{word:?}: {error}"))
+}
+
+/// A CPU list as in `cpu/online`: `0-3,8\n`, in rising order and each CPU once, however it was written. An empty line is
+/// an empty list, and so is `(null)`, which `cpu/nohz_full` prints when nothing was set.
+///
+/// # Errors
+/// A part that is neither a number nor a rising range, or more CPUs than any kernel has.
 pub fn cpu_list(text: &str) -> Result<Vec<u32>, ParseError> {
     let text = text.trim();
     if text.is_empty() || text == "(null)" {
@@ -86,14 +97,16 @@ pub fn cpu_list(text: &str) -> Result<Vec<u32>, ParseError> {
     for part in text.split(',') {
         let bad = || ParseError::new(1, format!("{part:?} is no CPU or range of CPUs"));
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let first: u32 = first.trim().parse().map_err(|_| bad())?;
-        let last: u32 = last.trim().parse().map_err(|_| bad())?;
-        // The kernel's largest configurable CPU count is 8192: a longer range is garbage that would fill memory.
-        if first > last || last - first > 1 << 16 {
+        let first = cpu(first.trim()).map_err(|_| bad())?;
+        let last = cpu(last.trim()).map_err(|_| bad())?;
+        if first > last || cpus.len() + (last - first) as usize > MAX_CPUS {
             return Err(bad());
         }
         cpus.extend(first..=last);
     }
+    // What the kernel writes is in order already; what a user writes need not be.
+    cpus.sort_unstable();
+    cpus.dedup();
     Ok(cpus)
 }
 
@@ -141,5 +154,24 @@ mod tests {
         for bad in ["3-1", "a", "1,", "0-4294967295", "1-2-3"] {
             assert!(cpu_list(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_cpu_list_that_names_a_cpu_twice_counted_it_twice() {
+        assert_eq!(cpu_list("8,2-3,3,2\n"), Ok(vec![2, 3, 8]));
+    }
+
+    #[test]
+    fn a_cpu_list_of_many_long_ranges_filled_memory() {
+        assert_eq!(cpu_list("0-65535").map(|cpus| cpus.len()), Ok(65_536));
+        assert!(cpu_list("0-65535,0-65535").is_err());
+    }
+
+    #[test]
+    fn a_cpu_with_a_plus_in_front_was_taken_for_a_number() {
+        for bad in ["+1", "0-+3", "-1", "4294967296", ""] {
+            assert!(cpu(bad).is_err(), "{bad:?}");
+        }
+        assert!(cpu_list("+1").is_err());
     }
 }

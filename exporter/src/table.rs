@@ -23,16 +23,16 @@ pub struct Row<'t> {
 /// asked for.
 ///
 /// # Errors
-/// The first line has anything but CPUs, or nothing.
+/// The first line has anything but CPUs, or nothing, or CPUs out of order.
 pub fn table(text: &str) -> Result<(Vec<u32>, impl Iterator<Item = Row<'_>>), ParseError> {
     let mut lines = (1..).zip(text.lines());
     let header = lines.next().map_or("", |(_, header)| header);
     let cpus: Option<Vec<u32>> = header
         .split_ascii_whitespace()
-        .map(|column| column.strip_prefix("CPU")?.parse().ok())
+        .map(|column| parse::cpu(column.strip_prefix("CPU")?).ok())
         .collect();
-    let cpus = cpus.filter(|cpus| !cpus.is_empty());
-    let cpus = cpus.ok_or_else(|| ParseError::new(1, "no columns of CPUs"))?;
+    let cpus = cpus.filter(|cpus| !cpus.is_empty() && cpus.is_sorted_by(|a, b| a < b));
+    let cpus = cpus.ok_or_else(|| ParseError::new(1, "no columns of CPUs in rising order"))?;
     let rows = lines.filter_map(|(line, content)| {
         let (name, rest) = content.split_once(':')?;
         let name = name.trim();
@@ -75,7 +75,13 @@ impl Sum {
             wide.or_insert_with(|| Wide::starting_at(*now))
                 .advance(*now);
         }
-        self.0.values().map(|wide| wide.total()).sum()
+        self.total()
+    }
+
+    /// The sum as it was last.
+    pub fn total(&self) -> u64 {
+        let totals = self.0.values().map(|wide| wide.total());
+        totals.fold(0, u64::saturating_add)
     }
 }
 
@@ -104,6 +110,19 @@ mod tests {
         for bad in ["", "\n", "HI: 1 2\n", "CPU0 CPUx\n", "\u{1F980} -1\n"] {
             assert!(table(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_head_with_a_cpu_twice_or_with_a_sign_was_taken() {
+        for bad in ["CPU0 CPU0\n", "CPU1 CPU0\n", "CPU+1\n"] {
+            assert!(table(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_sum_above_64_bits_wrapped_around() {
+        let mut sum = Sum::default();
+        assert_eq!(sum.advance(&[(0, u64::MAX), (1, 7)]), u64::MAX);
     }
 
     #[test]

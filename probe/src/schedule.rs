@@ -61,9 +61,7 @@ impl Schedule {
             return 0;
         }
         let skipped = behind.div_ceil(self.every.as_nanos());
-        // Whole periods of at most the time behind, so both fit: u64 nanoseconds are 584 years.
-        let ahead = skipped * self.every.as_nanos();
-        self.next += Duration::from_nanos(u64::try_from(ahead).unwrap_or(u64::MAX));
+        self.next += Duration::from_nanos_u128(skipped * self.every.as_nanos());
         u64::try_from(skipped).unwrap_or(u64::MAX)
     }
 }
@@ -183,6 +181,18 @@ mod tests {
         assert_eq!(schedule.skip(first + 20 * MS), 2);
         assert_eq!(schedule.skip(first + 25 * MS), 1);
         assert_eq!(schedule.take(first + 25 * MS).intended, first + 30 * MS);
+    }
+
+    #[test]
+    fn a_start_584_years_ahead_left_the_grid() {
+        let first = Instant::now();
+        let years = Duration::from_nanos(u64::MAX);
+        let mut schedule = Schedule::new(first, years, MS);
+        assert_eq!(schedule.skip(first + years + MS), 2);
+        assert_eq!(
+            schedule.take(first + years + MS).intended,
+            first + 2 * years
+        );
     }
 
     #[test]

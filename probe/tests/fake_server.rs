@@ -157,6 +157,30 @@ fn an_error_without_an_end_of_the_session_leaves_it_usable() {
 }
 
 #[test]
+fn a_reply_too_many_was_taken_for_the_answer_to_the_next_query() {
+    let asked_twice = |extra: Vec<u8>| {
+        let config = server(move |mut stream| {
+            handshake(&mut stream);
+            while read_to_sync(&mut stream) {
+                let answer = [whole_answer(), extra.clone()].concat();
+                stream.write_all(&answer).unwrap();
+            }
+        });
+        let mut session = connect(&config).0.unwrap();
+        session.execute(&[]).unwrap();
+        session.execute(&[])
+    };
+    let failure = asked_twice(whole_answer()).unwrap_err();
+    assert_eq!(
+        (failure.outcome, failure.usable),
+        (Outcome::Protocol, false)
+    );
+    // What a server may say at any time is no answer.
+    let timings = asked_twice(message(b'S', b"TimeZone\0UTC\0")).unwrap();
+    assert!(timings.started < timings.done);
+}
+
+#[test]
 fn first_row_last_row_and_end_have_times_of_their_own() {
     let timings = query(|stream| {
         for (pause, bytes) in [

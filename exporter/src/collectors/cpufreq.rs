@@ -171,21 +171,25 @@ impl Collector for Cpufreq {
 /// `stats/time_in_state`: a line a frequency, kHz and time in 1/100 s.
 ///
 /// # Errors
-/// A line that is not two numbers.
+/// A line that is not two numbers, or a frequency that comes twice.
 pub fn time_in_state(text: &str) -> Result<Vec<TimeInState>, ParseError> {
     let lines = (1..).zip(text.lines().map(str::trim));
     let states = lines.filter(|(_, line)| !line.is_empty());
-    let states = states.map(|(line, content)| {
+    let mut known = Vec::<TimeInState>::new();
+    for (line, content) in states {
+        let bad = |problem: &str| ParseError::new(line, problem);
         let (khz, ticks) = content
             .split_once(' ')
-            .ok_or_else(|| ParseError::new(line, "not two numbers"))?;
+            .ok_or_else(|| bad("not two numbers"))?;
         let hertz = parse::field(line, khz)?.checked_mul(1000);
-        Ok(TimeInState {
-            hertz: hertz.ok_or_else(|| ParseError::new(line, "no frequency of this world"))?,
-            ticks: parse::field(line, ticks)?,
-        })
-    });
-    states.collect()
+        let hertz = hertz.ok_or_else(|| bad("no frequency of this world"))?;
+        if known.iter().any(|state| state.hertz == hertz) {
+            return Err(bad("a frequency that comes twice"));
+        }
+        let ticks = parse::field(line, ticks)?;
+        known.push(TimeInState { hertz, ticks });
+    }
+    Ok(known)
 }
 
 #[cfg(test)]
@@ -214,5 +218,10 @@ mod tests {
         ] {
             assert!(time_in_state(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_frequency_that_comes_twice_was_published_twice() {
+        assert!(time_in_state("800000 1\n800000 2\n").is_err());
     }
 }

@@ -38,7 +38,8 @@ const KINDS: [(&str, &str); 6] = [
 #[derive(Debug, Default)]
 pub struct Interrupts {
     file: Option<Kept>,
-    sums: BTreeMap<String, Sum>,
+    /// By kind and name of the row.
+    rows: BTreeMap<(&'static str, String), Sum>,
 }
 
 /// A row of a kind.
@@ -70,10 +71,15 @@ impl Collector for Interrupts {
     }
 
     fn emit(&mut self, reading: Self::Reading, out: &mut Sink) {
-        let mut kinds = BTreeMap::<&str, u64>::new();
         for interrupt in reading {
-            let sum = self.sums.entry(interrupt.row).or_default();
-            *kinds.entry(interrupt.kind).or_default() += sum.advance(&interrupt.counts);
+            let row = self.rows.entry((interrupt.kind, interrupt.row));
+            row.or_default().advance(&interrupt.counts);
+        }
+        // Of all rows there ever were: one that has gone takes nothing away.
+        let mut kinds = BTreeMap::<&str, u64>::new();
+        for ((kind, _), row) in &self.rows {
+            let sum = kinds.entry(kind).or_default();
+            *sum = sum.saturating_add(row.total());
         }
         for (kind, sum) in kinds {
             out.put(&INTERRUPTS, [kind], sum as f64);
@@ -178,5 +184,25 @@ Err:          0
             assert!(interrupts(&X86.replace(good, bad)).is_err(), "{bad}");
         }
         assert!(interrupts("").is_err());
+    }
+
+    #[test]
+    fn a_row_that_had_gone_took_its_interrupts_out_of_the_sum() {
+        let mut collector = Interrupts::default();
+        let mut published = |text: &str| {
+            let mut sink = Sink::new();
+            collector.emit(interrupts(text).unwrap(), &mut sink);
+            let text = toolkit::exposition::Format::Text.encode(&sink.into_families());
+            let text = String::from_utf8(text.unwrap()).unwrap();
+            let lines = text.lines().filter(|line| line.contains("\"timer\""));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let before = published(ARM64);
+        let without: Vec<&str> = ARM64
+            .lines()
+            .filter(|line| !line.contains("IPI4"))
+            .collect();
+        assert_eq!(published(&without.join("\n")), before);
+        assert_eq!(before.len(), 1);
     }
 }

@@ -56,11 +56,18 @@ impl Collector for Softirqs {
 /// `/proc/softirqs`: a column a possible CPU, a row a kind.
 ///
 /// # Errors
-/// No columns, or a row that has not a number in each.
+/// No columns, a row that has not a number in each, or a kind that comes twice.
 pub fn softirqs(text: &str) -> Result<Vec<(String, Counts)>, ParseError> {
     let (cpus, rows) = table(text)?;
-    let kinds = rows.map(|row| Ok((row.name.to_ascii_lowercase(), row.counts(&cpus)?)));
-    kinds.collect()
+    let mut kinds = Vec::<(String, Counts)>::new();
+    for row in rows {
+        let kind = row.name.to_ascii_lowercase();
+        if kinds.iter().any(|(known, _)| *known == kind) {
+            return Err(ParseError::new(row.line, format!("{kind} comes twice")));
+        }
+        kinds.push((kind, row.counts(&cpus)?));
+    }
+    Ok(kinds)
 }
 
 #[cfg(test)]
@@ -96,5 +103,12 @@ mod tests {
             assert!(softirqs(&TEXT.replace(good, bad)).is_err(), "{bad}");
         }
         assert!(softirqs("").is_err());
+    }
+
+    #[test]
+    fn a_kind_that_comes_twice_was_published_twice() {
+        let twice = format!("{TEXT}    irq_poll:          1          1\n");
+        let refused = softirqs(&twice).unwrap_err();
+        assert_eq!(refused.to_string(), "line 5: irq_poll comes twice");
     }
 }

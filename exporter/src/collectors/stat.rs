@@ -131,7 +131,7 @@ fn hold_back(ticks: &mut [u64; 10], last: &[u64; 10]) {
 /// the kernel of that time defined them.
 ///
 /// # Errors
-/// A field that is not a number, or a file without CPUs.
+/// A field that is not a number, or a file without CPUs or with CPUs out of order.
 pub fn stat(text: &str) -> Result<Reading, ParseError> {
     let mut reading = Reading::default();
     for (line, content) in (1..).zip(text.lines()) {
@@ -149,7 +149,11 @@ pub fn stat(text: &str) -> Result<Reading, ParseError> {
             "procs_blocked" => reading.blocked = first()?,
             _ => {
                 let number = key.strip_prefix("cpu").unwrap_or_default();
-                if let Ok(number) = number.parse() {
+                if let Ok(number) = parse::cpu(number) {
+                    // Only in order are they found again.
+                    if reading.cpus.last().is_some_and(|(last, _)| *last >= number) {
+                        return Err(ParseError::new(line, format!("{key} is out of order")));
+                    }
                     let mut ticks = [0; 10];
                     for (tick, field) in ticks.iter_mut().zip(fields) {
                         *tick = parse::field(line, field)?;
@@ -208,6 +212,13 @@ softirq 153411 0 23311
             assert!(stat(bad).is_err(), "{bad}");
         }
         assert_eq!(stat("btime 1\ncpu0 1").unwrap().cpus[0].1[0], 1);
+    }
+
+    #[test]
+    fn a_cpu_that_comes_twice_was_published_twice() {
+        for bad in ["cpu0 1\ncpu0 2\n", "cpu1 1\ncpu0 2\n", "cpu+0 1\n"] {
+            assert!(stat(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use toolkit::metric::{Metric, Sink};
 
 use super::Labels;
-use crate::parse;
+use crate::parse::{self, ParseError};
 use crate::root::{Dir, Error, Root};
 
 pub(super) static LIMIT: Metric<6> = Metric::gauge(
@@ -71,8 +71,10 @@ impl Limits {
         limits.enabled = enabled.and_then(|file| limits.keep(root.parse_once(file, parse::switch)));
         for k in 0..MAX_CONSTRAINTS {
             let name = dir.file(root, &format!("constraint_{k}_name"));
-            let Some(name) = name.and_then(|file| limits.keep(root.parse_once(file, parse::word)))
-            else {
+            let name = name.map(|file| {
+                root.parse_once(file, |text| name_of_another(&limits.constraints, text))
+            });
+            let Some(name) = name.and_then(|name| limits.keep(name)) else {
                 continue;
             };
             let mut number = |what: &str| {
@@ -124,5 +126,36 @@ impl Limits {
                 out.put(&WINDOW, labels, window_us as f64 / 1e6);
             }
         }
+    }
+}
+
+/// `constraint_K_name`.
+///
+/// # Errors
+/// Nothing but white space, or the name of one of `known`.
+fn name_of_another(known: &[Constraint], text: &str) -> Result<String, ParseError> {
+    let name = parse::word(text)?;
+    match known.iter().any(|constraint| constraint.name == name) {
+        true => Err(ParseError::new(
+            1,
+            format!("{name:?} is another constraint too"),
+        )),
+        false => Ok(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constraint_with_the_name_of_another_was_published_as_the_same_series() {
+        let known = Constraint {
+            name: "long_term".to_owned(),
+            limit_uw: None,
+            window_us: None,
+        };
+        assert!(name_of_another(std::slice::from_ref(&known), "long_term\n").is_err());
+        assert!(name_of_another(&[known], "short_term\n").is_ok());
     }
 }

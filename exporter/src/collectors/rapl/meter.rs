@@ -56,7 +56,8 @@ impl Meter {
                 return Err(ParseError::new(1, problem));
             }
         };
-        self.total_uj += spent_uj;
+        // 64 bits of microjoules are 584 years of a kilowatt: what is above comes of a range that is none.
+        self.total_uj = self.total_uj.saturating_add(spent_uj);
         Ok(())
     }
 }
@@ -82,6 +83,15 @@ mod tests {
         meter.advance(262_143_000_000, Some(RANGE_UJ)).unwrap();
         meter.advance(1_000_000, Some(RANGE_UJ)).unwrap();
         assert_eq!((meter.total_uj, meter.wraps), (1_328_850, 1));
+    }
+
+    #[test]
+    fn a_range_of_64_bits_made_the_sum_go_back() {
+        let mut meter = Meter::default();
+        for now in [0, u64::MAX, u64::MAX - 1] {
+            meter.advance(now, Some(u64::MAX)).unwrap();
+        }
+        assert_eq!((meter.total_uj, meter.wraps), (u64::MAX, 1));
     }
 
     #[test]

@@ -57,7 +57,7 @@ const CPU_NUMBERS: usize = 9;
 ///
 /// # Errors
 ///
-/// No version, a line cut short, or something other than a number that fits.
+/// No version, a line cut short, something other than a number that fits, or CPUs out of order.
 pub fn schedstat(text: &str) -> Result<Schedstat, ParseError> {
     let mut lines = text
         .lines()
@@ -97,9 +97,15 @@ pub fn schedstat(text: &str) -> Result<Schedstat, ParseError> {
         if kind == "timestamp" {
             schedstat.timestamp_jiffies = number(rest.trim_end()).map_err(at)?;
         } else if let Some(index) = index(kind, "cpu") {
-            schedstat
+            let cpu = cpu(index.map_err(at)?, rest).map_err(at)?;
+            if schedstat
                 .cpus
-                .push(cpu(index.map_err(at)?, rest).map_err(at)?);
+                .last()
+                .is_some_and(|last| last.cpu >= cpu.cpu)
+            {
+                return Err(at(format!("{kind} is out of order")));
+            }
+            schedstat.cpus.push(cpu);
         } else if let Some(index) = index(kind, "domain") {
             let Some(layout) = layout else { continue };
             let domain = domain(index.map_err(at)?, rest, layout).map_err(at)?;

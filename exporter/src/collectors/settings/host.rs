@@ -196,16 +196,20 @@ fn features(text: &str) -> Result<Vec<(String, bool)>, ParseError> {
         let fits = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
         name.bytes().all(fits)
     };
-    let mut features = Vec::new();
+    let mut features = Vec::<(String, bool)>::new();
     for word in text.split_ascii_whitespace() {
+        let bad = |problem| Err(ParseError::new(1, format!("{word:?} {problem}")));
         if !is_name(word) {
-            let problem = format!("{word:?} is no feature of the scheduler");
-            return Err(ParseError::new(1, problem));
+            return bad("is no feature of the scheduler");
         }
-        features.push(match word.strip_prefix("NO_") {
-            Some(name) => (name.to_owned(), false),
-            None => (word.to_owned(), true),
-        });
+        let (name, on) = match word.strip_prefix("NO_") {
+            Some(name) => (name, false),
+            None => (word, true),
+        };
+        if features.iter().any(|(known, _)| known == name) {
+            return bad("comes twice");
+        }
+        features.push((name.to_owned(), on));
     }
     if features.is_empty() {
         return Err(ParseError::new(1, "empty"));

@@ -66,6 +66,21 @@ impl Conversation {
         message(&mut self.outgoing).map_err(|error| protocol(error.to_string()))
     }
 
+    /// Takes what has come since the last reply: what a server may say at any time is passed over. Anything else would be
+    /// taken for the answer to the next query, and every one after it for the answer to the one before.
+    pub(super) fn catch_up(&mut self) -> Result<(), Failure> {
+        while let Some(message) = self.parse()? {
+            match message {
+                Message::ParameterStatus(_)
+                | Message::NoticeResponse(_)
+                | Message::NotificationResponse(_) => {}
+                Message::ErrorResponse(body) => return Err(refusal(&body)),
+                _ => return Err(protocol("an answer to no query")),
+            }
+        }
+        Ok(())
+    }
+
     /// Sends what was built.
     pub(super) fn send(&mut self) -> Result<(), Failure> {
         let sent = self.wire.send(&self.outgoing);
@@ -76,20 +91,23 @@ impl Conversation {
     /// The next message; [`Conversation::arrived`] is when its last byte was here.
     pub(super) fn next(&mut self) -> Result<Message, Failure> {
         loop {
-            if let Some(header) = self.incoming.first_chunk::<5>() {
-                let [_, length @ ..] = *header;
-                if u32::from_be_bytes(length) > MAX_MESSAGE_BYTES {
-                    return Err(protocol("a message longer than 64 MiB"));
-                }
-            }
-            match Message::parse(&mut self.incoming) {
-                Ok(Some(message)) => return Ok(message),
-                Ok(None) => {}
-                Err(error) => return Err(protocol(error.to_string())),
+            if let Some(message) = self.parse()? {
+                return Ok(message);
             }
             self.wire.receive(&mut self.incoming)?;
             self.arrived = Instant::now();
         }
+    }
+
+    /// The next message, if all of it is here.
+    fn parse(&mut self) -> Result<Option<Message>, Failure> {
+        if let Some(header) = self.incoming.first_chunk::<5>() {
+            let [_, length @ ..] = *header;
+            if u32::from_be_bytes(length) > MAX_MESSAGE_BYTES {
+                return Err(protocol("a message longer than 64 MiB"));
+            }
+        }
+        Message::parse(&mut self.incoming).map_err(|error| protocol(error.to_string()))
     }
 
     /// When the bytes of the last message were in user space.

@@ -101,6 +101,7 @@ impl Session for PostgresSession {
     }
 
     fn execute(&mut self, params: &[i64]) -> Result<Timings, Failure> {
+        self.server.catch_up()?;
         match &self.request {
             Request::Prepared => self.server.build(|out| bind_and_execute(params, out))?,
             Request::Simple(template) => {

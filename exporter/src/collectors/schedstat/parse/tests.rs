@@ -248,3 +248,10 @@ fn a_text_cut_anywhere_does_not_panic() {
         }
     }
 }
+
+#[test]
+fn a_cpu_that_comes_twice_was_published_twice() {
+    let line = "cpu0 0 0 0 0 0 0 1 2 3\n";
+    let refused = schedstat(&format!("version 17\n{line}{line}")).unwrap_err();
+    assert_eq!(refused.to_string(), "line 3: cpu0 is out of order");
+}

@@ -45,3 +45,10 @@ fn a_digest_tells_features_apart() {
     // FNV-1a of " A", so that no version of this program calls the same features by another name.
     assert_eq!(of("A"), "90c57e9a");
 }
+
+#[test]
+fn a_feature_that_comes_twice_was_published_twice() {
+    for bad in ["PLACE_LAG PLACE_LAG\n", "PLACE_LAG NO_PLACE_LAG\n"] {
+        assert!(features(bad).is_err(), "{bad:?}");
+    }
+}
