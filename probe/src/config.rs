@@ -10,6 +10,7 @@ mod check;
 mod duration;
 mod encryption;
 mod file;
+mod protocol;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -178,7 +178,8 @@ pub trait Session {
     /// What the other side is.
     fn peer(&self) -> &Peer;
 
-    /// Executes the workload's statement once with `params`, and reads its reply to the end.
+    /// Executes the workload's statement with `params`, and reads its reply to the end: once, or as often as its
+    /// protocol says, with as many parameters one behind the other.
     ///
     /// # Errors
     /// The query failed; the failure says whether the session is still usable.

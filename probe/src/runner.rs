@@ -127,7 +127,7 @@ impl Running {
             breaks: 0,
             retry_at: lane.first,
             pauses: false,
-            params: Vec::with_capacity(lane.workload.statement.params.len()),
+            params: Vec::new(),
             draws: Draws::new(lane.seed),
             lane,
         }
@@ -219,10 +219,12 @@ impl Running {
                 return;
             }
             self.params.clear();
-            let params = &self.lane.workload.statement.params;
+            let statement = &self.lane.workload.statement;
             let draws = &mut self.draws;
-            self.params
-                .extend(params.iter().map(|param| param.draw(draws)));
+            for _ in 0..statement.protocol.statements() {
+                let params = statement.params.iter();
+                self.params.extend(params.map(|param| param.draw(draws)));
+            }
             let Some(session) = &mut self.session else {
                 return;
             };

@@ -31,14 +31,26 @@ pub struct Statement {
 }
 
 /// How a statement is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
     /// Parsed once at connect, then executed with its parameters.
     #[default]
     Prepared,
     /// As text, parsed each time, with the parameters written into it.
     Simple,
+    /// As prepared, but so many times at once: all of them in one write, with one Sync behind the last. That is one
+    /// query in every count and every time, from the first byte of the first to the last byte of the last reply.
+    Pipeline(u16),
+}
+
+impl Protocol {
+    /// How often one query executes the statement.
+    pub fn statements(self) -> u16 {
+        match self {
+            Protocol::Prepared | Protocol::Simple => 1,
+            Protocol::Pipeline(statements) => statements,
+        }
+    }
 }
 
 /// When queries are asked.

@@ -7,6 +7,8 @@
 mod encryption;
 #[path = "harness/fake.rs"]
 mod fake;
+#[path = "fake_server/pipeline.rs"]
+mod pipeline;
 
 use std::io::Write as _;
 use std::sync::Arc;

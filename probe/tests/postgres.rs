@@ -5,8 +5,14 @@
 
 #[path = "postgres/access.rs"]
 mod access;
+#[path = "postgres/authentication.rs"]
+mod authentication;
 #[path = "postgres/between.rs"]
 mod between;
+#[path = "postgres/pipeline.rs"]
+mod pipeline;
+#[path = "postgres/secured.rs"]
+mod secured;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -28,6 +28,8 @@ pub struct Report {
     pub tls: &'static str,
     /// How many connections asked.
     pub lanes: u16,
+    /// How many statements a query is: 1, or as many as a pipeline has.
+    pub statements: u16,
     /// How many queries were answered in the measured time.
     pub queries: u64,
     /// The measured time.
@@ -131,6 +133,7 @@ impl Report {
             transport,
             tls,
             lanes,
+            statements: workload.statement.protocol.statements(),
             queries,
             seconds,
             errors: state.errors,
@@ -173,6 +176,11 @@ impl fmt::Display for Report {
         )?;
         for (name, seconds) in self.service_seconds.rows() {
             writeln!(out, "{name:<12}{:>14.2} us", seconds * 1e6)?;
+        }
+        if self.statements > 1 {
+            let mean = self.service_seconds.mean / f64::from(self.statements);
+            writeln!(out, "\n{:<16}{:>10.2} us", "mean/statement", mean * 1e6)?;
+            writeln!(out, "{:<16}{:>10}", "statements/query", self.statements)?;
         }
         writeln!(out)?;
         writeln!(out, "{:<12}{:>14}", "queries", self.queries)?;

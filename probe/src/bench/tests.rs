@@ -99,4 +99,13 @@ fn mean_and_deviation_are_exact() {
     assert_eq!(service.mean, 25e-6);
     assert!((service.stddev - 12.909_944e-6).abs() < 1e-11);
     assert_eq!((service.min, service.max), (10e-6, 40e-6));
+    assert!(!report.to_string().contains("statement"), "{report}");
+    let pipeline = Report {
+        statements: 100,
+        tls: "TLSv1.3",
+        ..report
+    };
+    let table = pipeline.to_string();
+    assert!(table.contains("over file with TLSv1.3\n"), "{table}");
+    assert!(table.contains("mean/statement        0.25 us"), "{table}");
 }

@@ -11,7 +11,7 @@ use toolkit::config::locate::{self, Step};
 use super::access;
 use super::file::{Engine, File, TargetEntry, WorkloadEntry};
 use super::{Access, Config, Placement, Target, Timeout};
-use crate::workload::{Dialect, Pattern, Statement, Workload};
+use crate::workload::{Dialect, Pattern, Protocol, Statement, Workload};
 use crate::workloads;
 
 /// A second is far above any query that measures a wake-up, and short enough that a hung server shows at once.
@@ -124,6 +124,10 @@ fn refuse_workload(entry: &WorkloadEntry, own: &[Arc<Workload>]) -> Result<(), R
         let steps = vec![Step::Key("pattern"), Step::Key("queries")];
         return Err((steps, "queries must be 1 to 1000".to_owned()));
     }
+    if !(1..=1000).contains(&entry.protocol.statements()) {
+        let steps = vec![Step::Key("protocol"), Step::Key("pipeline")];
+        return Err((steps, "a pipeline has 1 to 1000 statements".to_owned()));
+    }
     if !(1..=64).contains(&entry.lanes) {
         return at("lanes", "lanes must be 1 to 64");
     }
@@ -168,7 +172,13 @@ fn chosen(
         }
         let found = own.iter().find(|known| known.name == *name).cloned();
         let found = found.or_else(|| workloads::find(name, dialect));
-        chosen.push(found.ok_or_else(|| at(unknown_workload(name, own)))?);
+        let found = found.ok_or_else(|| at(unknown_workload(name, own)))?;
+        let pipelined = matches!(found.statement.protocol, Protocol::Pipeline(_));
+        if pipelined && dialect != Dialect::Postgres {
+            let message = format!("workload `{name}` is a pipeline, which only postgres has");
+            return Err(at(message));
+        }
+        chosen.push(found);
     }
     Ok(chosen)
 }

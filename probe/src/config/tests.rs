@@ -254,7 +254,19 @@ fn a_bad_workload_is_refused_where_it_is_bad() {
         ),
         (
             "name: w\n    query: q\n    pattern: {every: 0}\n    protocol: spin\n",
-            "9:15: workloads[0].protocol: unknown variant `spin`, expected `prepared` or `simple`",
+            "9:15: workloads[0].protocol: `spin` is no protocol; write prepared, simple or {pipeline: 100}",
+        ),
+        (
+            "name: w\n    query: q\n    pattern: {every: 0}\n    protocol: {pipeline: 1001}\n",
+            "9:26: a pipeline has 1 to 1000 statements",
+        ),
+        (
+            "name: w\n    query: q\n    pattern: {every: 0}\n    protocol: {pipeline: 2, sync: 1}\n",
+            "9:15: workloads[0].protocol: unknown field `sync`, expected `pipeline`",
+        ),
+        (
+            "name: w\n    query: q\n    pattern: {every: 0}\n    protocol: {}\n",
+            "9:15: workloads[0].protocol: missing field `pipeline`",
         ),
         (
             "name: w\n    query: q\n",
@@ -272,6 +284,24 @@ fn a_bad_workload_is_refused_where_it_is_bad() {
             format!("probe.yaml:{expected}")
         );
     }
+}
+
+#[test]
+fn a_pipeline_is_for_an_engine_that_has_one() {
+    let file = |engine: &str| {
+        format!(
+            "targets:\n  - {{name: f, {engine}, workloads: [w]}}\nworkloads:\n  - name: w\n    query: q\n    \
+             protocol: {{pipeline: 100}}\n    pattern: {{every: 0}}\n"
+        )
+    };
+    let postgres = file("engine: postgres, user: u, address: 'unix:/s'");
+    let config = parse(Path::new("probe.yaml"), &postgres).unwrap();
+    let protocol = config.targets[0].workloads[0].statement.protocol;
+    assert_eq!(protocol, crate::workload::Protocol::Pipeline(100));
+    assert_eq!(
+        message(&file("engine: sqlite, path: p")),
+        "probe.yaml:2:52: workload `w` is a pipeline, which only postgres has"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The one socket: blocking, TCP or UNIX, plain or under TLS, every call under a deadline.
 //!
-//! The deadline is the socket's own timeout (SO_RCVTIMEO, SO_SNDTIMEO). It is set to the whole limit before the timed
+//! The deadline is the socket's own timeout (SO_RCVTIMEO). It is set to the whole limit before the timed
 //! span and stays so from query to query, so that a query answered in one read costs two system calls, a write and a
 //! read; only further reads set what is left of the limit. TLS changes neither number: it turns bytes into bytes before
 //! the write and after the read.
@@ -8,18 +8,18 @@
 //! Kernel: `connect(2)` of a UNIX socket waits for room in the listener's backlog under SO_SNDTIMEO (af_unix.c,
 //! `unix_stream_connect`). Cost: a timer armed by each read that waits, in the kernel's timer wheel.
 
+mod dial;
+mod send;
+
 use std::fmt;
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{self, ErrorKind, Read as _};
+use std::net::TcpStream;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrLike as _, SockaddrStorage, UnixAddr,
-};
+use nix::sys::socket::{AddressFamily, SockaddrLike as _, SockaddrStorage};
 
 use super::tls;
 use crate::engine::{Failure, Outcome};
@@ -46,58 +46,6 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Connects to the first of `addresses` that answers; each gets an equal share of the time left. Nagle's algorithm
-    /// is off: two small writes would wait 40 ms for a delayed acknowledgement.
-    ///
-    /// # Errors
-    /// None of them answered before `deadline`; the last one's error.
-    pub fn tcp(addresses: &[SocketAddr], deadline: Instant) -> Result<Self, Failure> {
-        let mut last = Failure::fatal(Outcome::Refused, "no address");
-        for (tried, address) in addresses.iter().enumerate() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let share = left / u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
-            // Zero would mean no limit.
-            let connected =
-                TcpStream::connect_timeout(address, share.max(Duration::from_millis(1))).and_then(
-                    |stream| {
-                        stream.set_nodelay(true)?;
-                        if stream.nodelay()? {
-                            Ok(stream)
-                        } else {
-                            Err(io::Error::other("TCP_NODELAY did not stay on"))
-                        }
-                    },
-                );
-            match connected {
-                Ok(stream) => return Ok(Wire::new(Stream::Tcp(stream))),
-                Err(error) => last = connect_failure(&error, &address.to_string()),
-            }
-        }
-        Err(last)
-    }
-
-    /// Connects to the UNIX socket `path`.
-    ///
-    /// # Errors
-    /// There is no such socket, it is not ours to use, or nobody took the connection before `deadline`.
-    pub fn unix(path: &Path, deadline: Instant) -> Result<Self, Failure> {
-        let connect = || -> io::Result<UnixStream> {
-            let fd = nix::sys::socket::socket(
-                AddressFamily::Unix,
-                SockType::Stream,
-                SockFlag::SOCK_CLOEXEC,
-                None,
-            )?;
-            let stream = UnixStream::from(fd);
-            stream.set_write_timeout(Some(left_until(deadline)))?;
-            nix::sys::socket::connect(stream.as_raw_fd(), &UnixAddr::new(path)?)?;
-            Ok(stream)
-        };
-        connect()
-            .map(|stream| Wire::new(Stream::Unix(stream)))
-            .map_err(|error| connect_failure(&error, &path.display().to_string()))
-    }
-
     fn new(stream: Stream) -> Self {
         Wire {
             stream,
@@ -144,26 +92,24 @@ impl Wire {
     /// Both sides do not agree, the server's certificate is not trusted, the deadline passed or the connection ended.
     pub(crate) fn encrypt(
         &mut self,
-        mut session: tls::Session,
+        session: tls::Session,
         incoming: &mut BytesMut,
     ) -> Result<(), Failure> {
-        loop {
-            self.sealed.clear();
-            session.speak(&mut self.sealed);
-            self.write_sealed()?;
-            if !session.is_handshaking() {
-                break;
-            }
+        let tls = self.tls.insert(Box::new(session));
+        self.sealed.clear();
+        tls.speak(&mut self.sealed);
+        self.write_sealed(incoming)?;
+        while self.tls.as_ref().is_some_and(|tls| tls.is_handshaking()) {
             let received = self.read()?;
-            if let Err(failure) = session.open(&self.scratch[..received], incoming) {
-                // The server's log is where somebody looks next.
-                self.sealed.clear();
-                session.speak(&mut self.sealed);
-                let _ = self.write_sealed();
-                return Err(failure);
+            let opened = self.open(received, incoming);
+            self.sealed.clear();
+            if let Some(tls) = &mut self.tls {
+                tls.speak(&mut self.sealed);
             }
+            // After a failure that is an alert: the server's log is where somebody looks next.
+            let sent = self.write_sealed(incoming);
+            opened.and(sent)?;
         }
-        self.tls = Some(Box::new(session));
         Ok(())
     }
 
@@ -178,36 +124,6 @@ impl Wire {
         self.tls.as_ref().map(|tls| tls.end_point())
     }
 
-    /// Sends all of `bytes`.
-    ///
-    /// # Errors
-    /// The deadline passed or the connection ended.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let Some(tls) = &mut self.tls else {
-            return self.write(bytes);
-        };
-        self.sealed.clear();
-        tls.seal(bytes, &mut self.sealed)?;
-        match self.write_sealed() {
-            Err(failure) if failure.outcome == Outcome::Disconnected => {
-                Err(self.last_words().unwrap_or(failure))
-            }
-            sent => sent,
-        }
-    }
-
-    /// Why the server hung up: in TLS 1.3 it looks at a client's certificate when the client already goes on, and its
-    /// alert may be here before the end of the connection is noticed by writing.
-    fn last_words(&mut self) -> Option<Failure> {
-        let mut unwanted = BytesMut::new();
-        loop {
-            match self.receive(&mut unwanted) {
-                Ok(()) => unwanted.clear(),
-                Err(failure) => return (failure.outcome == Outcome::Tls).then_some(failure),
-            }
-        }
-    }
-
     /// Waits for bytes and appends what one read brings to `incoming`. Under TLS that may take several: a record is
     /// read to its end.
     ///
@@ -217,37 +133,17 @@ impl Wire {
         let before = incoming.len();
         while incoming.len() == before {
             let received = self.read()?;
-            let bytes = &self.scratch[..received];
-            match &mut self.tls {
-                None => incoming.extend_from_slice(bytes),
-                Some(tls) => tls.open(bytes, incoming)?,
-            }
+            self.open(received, incoming)?;
         }
         Ok(())
     }
 
-    fn write_sealed(&mut self) -> Result<(), Failure> {
-        let sealed = std::mem::take(&mut self.sealed);
-        let sent = self.write(&sealed);
-        self.sealed = sealed;
-        sent
-    }
-
-    fn write(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
-        while !bytes.is_empty() {
-            let sent = match &mut self.stream {
-                Stream::Tcp(stream) => stream.write(bytes),
-                Stream::Unix(stream) => stream.write(bytes),
-            };
-            match sent {
-                Ok(0) => return Err(ended()),
-                Ok(sent) => bytes = &bytes[sent..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(failure(&error)),
-            }
-            if !bytes.is_empty() {
-                self.rearm()?;
-            }
+    /// Appends what the first `received` bytes of `scratch` say to `incoming`.
+    fn open(&mut self, received: usize, incoming: &mut BytesMut) -> Result<(), Failure> {
+        let bytes = &self.scratch[..received];
+        match &mut self.tls {
+            None => incoming.extend_from_slice(bytes),
+            Some(tls) => tls.open(bytes, incoming)?,
         }
         Ok(())
     }
@@ -275,7 +171,7 @@ impl Wire {
     fn rearm(&mut self) -> Result<(), Failure> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Failure::fatal(Outcome::Timeout, "no reply in time"));
+            return Err(late());
         }
         self.arm(left)
     }
@@ -287,12 +183,8 @@ impl Wire {
         // Zero would mean no limit.
         let timeout = Some(limit.max(Duration::from_micros(1)));
         match &self.stream {
-            Stream::Tcp(stream) => stream
-                .set_read_timeout(timeout)
-                .and_then(|()| stream.set_write_timeout(timeout)),
-            Stream::Unix(stream) => stream
-                .set_read_timeout(timeout)
-                .and_then(|()| stream.set_write_timeout(timeout)),
+            Stream::Tcp(stream) => stream.set_read_timeout(timeout),
+            Stream::Unix(stream) => stream.set_read_timeout(timeout),
         }
         .map_err(|error| failure(&error))?;
         self.armed = limit;
@@ -307,10 +199,8 @@ impl fmt::Debug for Wire {
     }
 }
 
-fn left_until(deadline: Instant) -> Duration {
-    let left = deadline.saturating_duration_since(Instant::now());
-    // Zero would mean no limit.
-    left.max(Duration::from_millis(1))
+fn late() -> Failure {
+    Failure::fatal(Outcome::Timeout, "no reply in time")
 }
 
 fn ended() -> Failure {
@@ -320,20 +210,9 @@ fn ended() -> Failure {
 /// What an error of a connected socket means.
 fn failure(error: &io::Error) -> Failure {
     match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            Failure::fatal(Outcome::Timeout, "no reply in time")
-        }
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => late(),
         _ => Failure::fatal(Outcome::Disconnected, error.to_string()),
     }
-}
-
-/// What an error of connecting means: whatever is not a passed deadline is a refusal.
-fn connect_failure(error: &io::Error, to: &str) -> Failure {
-    let outcome = match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => Outcome::Timeout,
-        _ => Outcome::Refused,
-    };
-    Failure::fatal(outcome, format!("{to}: {error}"))
 }
 
 #[cfg(test)]

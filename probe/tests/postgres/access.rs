@@ -1,99 +1,14 @@
-//! TLS and authentication against real servers: each way in, right and wrong.
+//! TLS against real servers: each mode, right and wrong.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use probe::engine::{Failure, Outcome, Phases, Session};
+use probe::engine::Outcome;
 use tests::certificates::{Authority, Pair};
 use tests::postgres::Postgres;
 
-use super::between::Between;
-use super::{config, connect, failure};
-
-/// A server with TLS, and what its clients need in a directory of their own: `ca.crt` of the server's authority,
-/// `other.crt` of a strange one, `password` and `wrong`.
-struct Secured {
-    server: Postgres,
-    dir: tempfile::TempDir,
-    authority: Authority,
-}
-
-const PASSWORD: &str = "päss canary word";
-
-impl Secured {
-    /// Roles are called as they authenticate: trust, md5, scram, clear, and cert by the certificate of that name.
-    fn start(authority: Authority, pair: &Pair) -> Self {
-        let hba = "hostssl all cert 127.0.0.1/32 cert\n\
-                   hostssl all trust 127.0.0.1/32 trust\n\
-                   hostssl all md5 127.0.0.1/32 md5\n\
-                   hostssl all scram 127.0.0.1/32 scram-sha-256\n\
-                   hostssl all clear 127.0.0.1/32 password";
-        let settings = "ssl = on\nssl_ca_file = 'ca.crt'";
-        let files = [
-            ("server.crt", pair.certificate.as_str()),
-            ("server.key", pair.key.as_str()),
-            ("ca.crt", &authority.pem()),
-        ];
-        let server = Postgres::start_with(hba, settings, &files);
-        let mut sql = "CREATE ROLE trust LOGIN; CREATE ROLE cert LOGIN;".to_owned();
-        for (role, kept) in [("md5", "md5"), ("scram", "scram-sha-256"), ("clear", "md5")] {
-            write!(
-                sql,
-                "SET password_encryption = '{kept}'; CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}';"
-            )
-            .unwrap();
-        }
-        server.sql(&sql);
-        let dir = tempfile::tempdir().unwrap();
-        for (name, text) in [
-            ("ca.crt", authority.pem()),
-            ("other.crt", Authority::new("other").pem()),
-            ("password", PASSWORD.to_owned()),
-            ("wrong", "canary".to_owned()),
-        ] {
-            std::fs::write(dir.path().join(name), text).unwrap();
-        }
-        Secured {
-            server,
-            dir,
-            authority,
-        }
-    }
-
-    /// With an authority and a certificate of the usual kind, for `localhost` alone.
-    fn usual() -> Self {
-        let authority = Authority::new("ours");
-        let pair = authority.issue(&["localhost"]);
-        Secured::start(authority, &pair)
-    }
-
-    /// Lines about a target, with `DIR` in them for the directory.
-    fn lines(&self, lines: &str) -> String {
-        let lines = lines.replace("DIR", &self.dir.path().display().to_string());
-        format!("    {}\n", lines.replace('\n', "\n    "))
-    }
-
-    /// Connects as `user` to `host`, with further `lines` about the target.
-    fn connect(
-        &self,
-        host: &str,
-        user: &str,
-        lines: &str,
-    ) -> (Result<Box<dyn Session>, Failure>, Phases) {
-        self.connect_to(&format!("{host}:{}", self.server.port), user, lines)
-    }
-
-    fn connect_to(
-        &self,
-        address: &str,
-        user: &str,
-        lines: &str,
-    ) -> (Result<Box<dyn Session>, Failure>, Phases) {
-        let config = config(address, user, &self.lines(lines), "SELECT 1", "");
-        connect(&config, 0)
-    }
-}
+use super::failure;
+use super::secured::Secured;
 
 #[test]
 fn each_mode_goes_on_or_not_as_libpq_does() {
@@ -214,74 +129,6 @@ fn a_client_is_known_by_its_certificate() {
     assert_eq!(nobody.outcome, Outcome::Auth, "{nobody}");
 }
 
-const VERIFIED: &str = "tls: {mode: verify-full, ca_file: DIR/ca.crt}";
-
-#[test]
-fn every_way_to_authenticate_under_tls_and_what_binding_it_refuses() {
-    let secured = Secured::usual();
-    for (user, binds) in [
-        ("trust", false),
-        ("md5", false),
-        ("clear", false),
-        ("scram", true),
-    ] {
-        for (binding, goes_on) in [("disable", true), ("prefer", true), ("require", binds)] {
-            let lines =
-                format!("{VERIFIED}\nchannel_binding: {binding}\npassword_file: DIR/password");
-            let case = format!("{user} {binding}");
-            match secured.connect("localhost", user, &lines).0 {
-                Ok(mut session) => {
-                    assert!(goes_on, "{case}");
-                    session.execute(&[]).unwrap();
-                }
-                Err(failure) => {
-                    assert!(!goes_on, "{case}: {failure}");
-                    assert_eq!(failure.outcome, Outcome::Auth, "{case}: {failure}");
-                    assert!(
-                        failure.message.contains("channel_binding is required"),
-                        "{failure}"
-                    );
-                }
-            }
-        }
-        if user != "trust" {
-            let lines = format!("{VERIFIED}\npassword_file: DIR/wrong");
-            let wrong = failure(secured.connect("localhost", user, &lines).0);
-            assert_eq!(wrong.outcome, Outcome::Auth, "{user}: {wrong}");
-            assert!(wrong.message.contains("28P01"), "{wrong}");
-        }
-    }
-}
-
-/// The hash is the one of the certificate's signature, whatever that is.
-#[test]
-fn channel_binding_follows_the_signature_of_the_certificate() {
-    for (algorithm, can_bind) in [
-        (&rcgen::PKCS_ECDSA_P384_SHA384, true),
-        (&rcgen::PKCS_ED25519, false),
-    ] {
-        let authority = Authority::with("ours", algorithm);
-        let pair = authority.issue(&["localhost"]);
-        let secured = Secured::start(authority, &pair);
-        let with = |binding: &str| {
-            let lines =
-                format!("{VERIFIED}\nchannel_binding: {binding}\npassword_file: DIR/password");
-            secured.connect("localhost", "scram", &lines).0
-        };
-        with("prefer").unwrap().execute(&[]).unwrap();
-        match with("require") {
-            Ok(mut session) => {
-                assert!(can_bind);
-                session.execute(&[]).unwrap();
-            }
-            Err(failure) => {
-                assert!(!can_bind, "{failure}");
-                assert!(failure.message.contains("no hash to bind to"), "{failure}");
-            }
-        }
-    }
-}
-
 /// The server certificate of PostgreSQL's manual: RSA, self-signed, an authority's by OpenSSL's default.
 #[test]
 fn the_certificate_of_the_manual_is_trusted_by_being_given() {
@@ -332,49 +179,6 @@ fn the_certificate_of_the_manual_is_trusted_by_being_given() {
         nameless.message.contains("subject alternative names"),
         "{nameless}"
     );
-}
-
-/// Somebody between whose certificate is as good as the server's passes everything on, but a bound authentication.
-#[test]
-fn somebody_between_is_found_by_channel_binding_alone() {
-    let secured = Secured::usual();
-    let between = Between::start(
-        &secured.authority.issue(&["localhost"]),
-        secured.server.port,
-    );
-    let with = |binding: &str| {
-        let lines = format!("{VERIFIED}\nchannel_binding: {binding}\npassword_file: DIR/password");
-        secured
-            .connect_to(&format!("localhost:{}", between.port), "scram", &lines)
-            .0
-    };
-    with("disable").unwrap().execute(&[]).unwrap();
-    for binding in ["prefer", "require"] {
-        let failure = failure(with(binding));
-        assert_eq!(failure.outcome, Outcome::Auth, "{failure}");
-        assert!(failure.message.contains("channel binding"), "{failure}");
-    }
-}
-
-#[test]
-fn a_changed_password_and_a_renewed_authority_are_used_at_the_next_connect() {
-    let secured = Secured::usual();
-    let address = format!("localhost:{}", secured.server.port);
-    let lines = secured.lines(&format!("{VERIFIED}\npassword_file: DIR/password"));
-    let config = config(&address, "scram", &lines, "SELECT 1", "");
-    let connect = || connect(&config, 0).0;
-    connect().unwrap();
-    secured.server.sql("ALTER ROLE scram PASSWORD 'another'");
-    assert_eq!(failure(connect()).outcome, Outcome::Auth);
-    let file = |name: &str| secured.dir.path().join(name);
-    std::fs::write(file("password"), "another\n").unwrap();
-    connect().unwrap();
-    std::fs::copy(file("other.crt"), file("ca.crt")).unwrap();
-    assert_eq!(failure(connect()).outcome, Outcome::Tls);
-    std::fs::remove_file(file("ca.crt")).unwrap();
-    let missing = failure(connect());
-    assert_eq!(missing.outcome, Outcome::Tls);
-    assert!(missing.message.starts_with("tls: ca_file: "), "{missing}");
 }
 
 /// The program against `server` with a configuration of one target, at the level of logging that says most.

@@ -158,3 +158,24 @@ fn a_section_that_cannot_be_meant_is_refused_where_it_is_wrong() {
         assert_eq!(message, format!("probe.yaml:{expected}"));
     }
 }
+
+#[test]
+fn private_is_what_stays_here_or_is_encrypted_for_somebody_known() {
+    let dir = directory();
+    for (address, rest, expected) in [
+        ("localhost:5432", "", true),
+        ("unix:/s", "", true),
+        ("127.0.0.1:5432", "    tls: {mode: require}\n", true),
+        ("db1:5432", "    tls: {mode: disable}\n", false),
+        ("db1:5432", "    tls: {mode: require}\n", false),
+        (
+            "db1:5432",
+            "    tls: {mode: verify-ca, ca_file: ca.crt}\n",
+            true,
+        ),
+        ("db1:5432", "    tls: {ca_file: ca.crt}\n", true),
+    ] {
+        let server = server(dir.path(), address, rest).unwrap();
+        assert_eq!(server.is_private(), expected, "{address} {rest}");
+    }
+}

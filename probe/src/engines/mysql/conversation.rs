@@ -72,7 +72,12 @@ impl Conversation {
 
     /// Sends what was put together.
     pub(super) fn send(&mut self) -> Result<(), Failure> {
-        self.wire.send(&self.outgoing)
+        let before = self.incoming.len();
+        let sent = self.wire.send(&self.outgoing, &mut self.incoming);
+        if self.incoming.len() > before {
+            self.arrived = Instant::now();
+        }
+        sent
     }
 
     fn frame(&mut self, parts: &[&[u8]]) {

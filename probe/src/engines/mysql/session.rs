@@ -65,7 +65,8 @@ impl MysqlSession {
             session.make(fixture, user)?;
         }
         let placeholders = match (&session.request, workload.statement.protocol) {
-            (_, Protocol::Prepared) => {
+            // A pipeline is refused with the configuration.
+            (_, Protocol::Prepared | Protocol::Pipeline(_)) => {
                 let (statement, placeholders) = session.parse(text)?;
                 session.request = Request::Prepared(statement);
                 placeholders

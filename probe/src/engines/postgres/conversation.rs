@@ -36,6 +36,8 @@ pub(super) struct Reply {
     pub(super) last_row: Option<Instant>,
     /// Whether the first column of the first row is not NULL.
     pub(super) found: bool,
+    /// How many statements were executed.
+    pub(super) completed: u32,
 }
 
 impl Conversation {
@@ -83,8 +85,12 @@ impl Conversation {
 
     /// Sends what was built.
     pub(super) fn send(&mut self) -> Result<(), Failure> {
-        let sent = self.wire.send(&self.outgoing);
+        let before = self.incoming.len();
+        let sent = self.wire.send(&self.outgoing, &mut self.incoming);
         self.outgoing.clear();
+        if self.incoming.len() > before {
+            self.arrived = Instant::now();
+        }
         sent
     }
 
@@ -145,11 +151,11 @@ impl Conversation {
                     }
                     reply.last_row = Some(self.arrived);
                 }
-                Message::CommandComplete(_)
-                | Message::EmptyQueryResponse
-                | Message::ParseComplete => {
+                Message::CommandComplete(_) | Message::EmptyQueryResponse => {
+                    reply.completed += 1;
                     complete = true;
                 }
+                Message::ParseComplete => complete = true,
                 Message::ReadyForQuery(_) => {
                     return match refused {
                         Some(failure) => Err(Failure {
@@ -188,7 +194,7 @@ impl Drop for Conversation {
         frontend::terminate(&mut farewell);
         // Five bytes into a socket's buffer; where that has no room the connection is hung and closing it is enough.
         if self.wire.begin(Duration::from_millis(1)).is_ok() {
-            let _ = self.wire.send(&farewell);
+            let _ = self.wire.send(&farewell, &mut self.incoming);
         }
     }
 }

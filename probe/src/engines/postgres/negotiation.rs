@@ -16,8 +16,8 @@ pub(super) fn encrypt(wire: &mut Wire, client: &Client) -> Result<(), Failure> {
     let session = client.session()?;
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
-    wire.send(&request)?;
     let mut answer = BytesMut::new();
+    wire.send(&request, &mut answer)?;
     wire.receive(&mut answer)?;
     let refused = |message| Err(Failure::fatal(Outcome::Tls, message));
     match &answer[..] {

@@ -6,7 +6,7 @@ use bytes::{BufMut as _, BytesMut};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, protocol};
 use super::placeholders::Template;
 use crate::engine::{Failure, Outcome, Peer, Session, Timings};
 use crate::workload::{Fixture, Protocol, Workload};
@@ -16,8 +16,8 @@ const STATEMENT: &str = "wakelag";
 
 /// What is sent for one query.
 enum Request {
-    /// Bind, Execute and Sync of the prepared statement, in one write.
-    Prepared,
+    /// Bind and Execute of the prepared statement, so many times, and one Sync, all in one write.
+    Prepared(u16),
     /// The text with the parameters written into it.
     Simple(Template),
 }
@@ -45,7 +45,7 @@ impl PostgresSession {
                 tls: server.wire().tls(),
             },
             server,
-            request: Request::Prepared,
+            request: Request::Prepared(workload.statement.protocol.statements()),
             limit,
         };
         if let Some(fixture) = &workload.fixture {
@@ -54,7 +54,7 @@ impl PostgresSession {
         let text = &workload.statement.text;
         match workload.statement.protocol {
             Protocol::Simple => session.request = Request::Simple(Template::new(text)),
-            Protocol::Prepared => session.parse(text)?,
+            Protocol::Prepared | Protocol::Pipeline(_) => session.parse(text)?,
         }
         Ok(session)
     }
@@ -102,17 +102,36 @@ impl Session for PostgresSession {
 
     fn execute(&mut self, params: &[i64]) -> Result<Timings, Failure> {
         self.server.catch_up()?;
-        match &self.request {
-            Request::Prepared => self.server.build(|out| bind_and_execute(params, out))?,
+        let statements = match &self.request {
+            Request::Prepared(statements) => {
+                let each = params.len() / usize::from(*statements);
+                for number in 0..usize::from(*statements) {
+                    let own = &params[number * each..][..each];
+                    self.server.build(|out| bind_and_execute(own, out))?;
+                }
+                self.server.build(|out| {
+                    frontend::sync(out);
+                    Ok::<_, String>(())
+                })?;
+                Some(u32::from(*statements))
+            }
             Request::Simple(template) => {
                 let text = template.with(params);
                 self.server.build(|out| frontend::query(&text, out))?;
+                // As many as the text has, which is the server's to say.
+                None
             }
-        }
+        };
         self.server.begin(self.limit)?;
         let started = Instant::now();
         self.server.send()?;
         let reply = self.server.reply()?;
+        if statements.is_some_and(|statements| statements != reply.completed) {
+            let completed = reply.completed;
+            return Err(protocol(format!(
+                "{completed} answers to another number of statements"
+            )));
+        }
         Ok(Timings {
             started,
             first_row: reply.first_row,
@@ -131,7 +150,5 @@ fn bind_and_execute(params: &[i64], out: &mut BytesMut) -> Result<(), String> {
         frontend::BindError::Conversion(error) => error.to_string(),
         frontend::BindError::Serialization(error) => error.to_string(),
     })?;
-    frontend::execute("", 0, out).map_err(|error| error.to_string())?;
-    frontend::sync(out);
-    Ok(())
+    frontend::execute("", 0, out).map_err(|error| error.to_string())
 }

@@ -1,6 +1,8 @@
 use super::*;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(5)
