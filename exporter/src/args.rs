@@ -22,9 +22,9 @@ Series of the default collectors, on an Intel server whose CPUs have four idle s
 host):
 
   --cardinality  a CPU  a core  a package  the host
-  cpu               60       2         14       200
-  package            0       2         14       200
-  node               0       2         14       200";
+  cpu               64       2         12       220
+  package            0       2         76       220
+  node               0       2         12       284";
 
 /// Publishes idle states, frequency, energy, scheduling and the settings behind them for Prometheus.
 #[derive(Debug, Parser)]
