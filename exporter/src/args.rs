@@ -15,13 +15,24 @@ use crate::collector::Entry;
 use crate::collectors::{COLLECTORS, Flags};
 use crate::root::{Paths, Root};
 
+/// Stands below the flags. A test counts the series of a machine of any size.
+const AFTER_HELP: &str = "A collector is switched off by --no-collector.NAME.
+
+Series of the default collectors, on an Intel server whose CPUs have four idle states (`doctor` counts those of this
+host):
+
+  --cardinality  a CPU  a core  a package  the host
+  cpu               64       2         12       220
+  package            0       2         76       220
+  node               0       2         12       284";
+
 /// Publishes idle states, frequency, energy, scheduling and the settings behind them for Prometheus.
 #[derive(Debug, Parser)]
 #[command(
     name = "wakelag-exporter",
     version,
     max_term_width = 120,
-    after_help = "A collector is switched off by --no-collector.NAME."
+    after_help = AFTER_HELP
 )]
 struct Cli {
     #[command(flatten)]

@@ -14,12 +14,23 @@ pub mod stat;
 pub mod tasks;
 pub mod throttle;
 
+use crate::cardinality::Cardinality;
 use crate::collector::Entry;
 
-/// What the flags of single collectors say.
+/// What collectors are told: what all of them publish, and the flags of single ones.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub struct Flags {
+    /// What is left of the label `cpu`: with `package` one series for each package, with `node` one for the host. Counters
+    /// are summed; METRICS.md says of each gauge what is published.
+    #[arg(
+        long,
+        value_name = "BY",
+        value_enum,
+        default_value = "cpu",
+        help_heading = "Host"
+    )]
+    pub cardinality: Cardinality,
     /// `--profile.*`.
     #[command(flatten)]
     pub settings: settings::Flags,

@@ -3,17 +3,20 @@
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
+use toolkit::web::{Query, Site as _};
 
 use crate::advice::{self, Host};
-use crate::scrape::{NoReader, Selection, Standing};
+use crate::cardinality::Cardinality;
+use crate::scrape::{NoReader, Standing};
 use crate::site::Exporter;
 
 /// The findings on a host.
 #[derive(Debug, Serialize)]
 pub struct Report {
     node: String,
-    /// Series in one scrape of what is switched on.
+    /// Series in one answer at /metrics, with what is switched on.
     series: usize,
+    cardinality: Cardinality,
     collectors: Vec<Finding>,
 }
 
@@ -37,12 +40,14 @@ struct Finding {
 /// # Errors
 /// Nothing can be read at all.
 pub async fn examine(exporter: &Exporter) -> Result<Report, NoReader> {
-    let families = exporter.scrape(Selection::All).await?;
+    // A query that asks for nothing in particular is never refused.
+    let families = exporter.metrics(Query::new()).await.map_err(|_| NoReader)?;
     let host = exporter.host();
     let standings = exporter.standings();
     Ok(Report {
         node: exporter.node.name.clone(),
         series: families.iter().map(|family| family.samples().len()).sum(),
+        cardinality: exporter.cardinality,
         collectors: standings
             .iter()
             .map(|standing| finding(standing, &host))
@@ -79,7 +84,13 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "{}: {} series in a scrape", self.node, self.series)?;
+        writeln!(
+            out,
+            "{}: {} series in a scrape with --cardinality={}",
+            self.node,
+            self.series,
+            self.cardinality.name()
+        )?;
         for finding in &self.collectors {
             let mut head = String::new();
             write!(head, "{:<12}{:<9}", finding.collector, finding.state)?;

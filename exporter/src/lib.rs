@@ -3,6 +3,7 @@
 
 pub mod advice;
 pub mod args;
+pub mod cardinality;
 pub mod collector;
 pub mod collectors;
 pub mod cpus;

@@ -19,6 +19,7 @@ use toolkit::metric::{Family, Sink};
 use self::job::{Job, Request};
 pub use self::slot::{METRICS, Standing};
 use self::slot::{Runner, Slot};
+use crate::cardinality::Packages;
 use crate::collector::{Collector as _, Entry, Outcome};
 use crate::collectors::Flags;
 use crate::collectors::settings::Settings;
@@ -59,6 +60,7 @@ pub struct Scraper {
 
 struct Shared {
     deadline: Duration,
+    paths: Paths,
     inner: Mutex<Inner>,
     work: Condvar,
 }
@@ -88,6 +90,7 @@ impl Scraper {
         Scraper {
             shared: Arc::new(Shared {
                 deadline,
+                paths: paths.clone(),
                 inner: Mutex::new(Inner {
                     generation: 0,
                     reading: false,
@@ -254,6 +257,7 @@ impl Inner {
 
 /// The life of a reader: run what is next until retired.
 fn read_on(shared: &Shared, generation: u64) {
+    let mut packages = Packages::new(&shared.paths);
     while let Some((index, mut runner)) = shared.next(generation) {
         let started = Instant::now();
         let mut out = Sink::new();
@@ -264,16 +268,23 @@ fn read_on(shared: &Shared, generation: u64) {
                 .without(&runner.root.take_forgone()),
             Err(panic) => Outcome::panic(panic.as_ref()),
         };
+        let families = match &mut runner.rollup {
+            Some(rollup) => packages.roll(rollup, out.into_families()),
+            None => out.into_families(),
+        };
         let mut inner = shared.lock();
         let slot = &mut inner.slots[index];
-        slot.put_back(ran.is_ok().then_some(runner));
+        slot.put_back(match ran {
+            Ok(_) => runner,
+            Err(_) => slot.fresh(runner.rollup),
+        });
         if inner.generation != generation {
             return;
         }
         inner.slots[index].settle(outcome, started.elapsed());
         if let Some(job) = &mut inner.job {
             job.running = None;
-            job.parts.push(out.into_families());
+            job.parts.push(families);
         }
     }
 }

@@ -13,6 +13,7 @@ use toolkit::web::{Query, Refusal, Site};
 use self::guard::Last;
 use crate::advice::Host;
 use crate::args::Kernel;
+use crate::cardinality::Cardinality;
 use crate::collector::{Collector as _, Entry};
 use crate::collectors::settings::Settings;
 use crate::collectors::tasks;
@@ -24,6 +25,8 @@ use crate::scrape::{Families, NoReader, Scraper, Selection, Standing};
 pub struct Exporter {
     /// The host it speaks for.
     pub node: Node,
+    /// What is left of the label `cpu`.
+    pub cardinality: Cardinality,
     scraper: Scraper,
     tasks: tasks::Flags,
     names: Vec<&'static str>,
@@ -41,6 +44,7 @@ impl Exporter {
         let paths = kernel.paths();
         Exporter {
             node: Node::read(&paths, kernel.node_name.clone()),
+            cardinality: kernel.collectors.cardinality,
             tasks: kernel.collectors.tasks.clone(),
             scraper: Scraper::new(&paths, entries, &kernel.collectors, kernel.timeout),
             sees_own_files: kernel.sysfs == Path::new("/sys"),

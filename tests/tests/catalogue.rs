@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tests::golden;
-use toolkit::metric::{Desc, Kind};
+use toolkit::metric::{Desc, Kind, Roll};
 
 /// Every metric of ours with the room it comes from, in the order of the reference.
 fn metrics() -> Vec<(String, &'static Desc)> {
@@ -22,6 +22,12 @@ fn metrics() -> Vec<(String, &'static Desc)> {
     exporter.chain(probe).chain(toolkit).collect()
 }
 
+/// What is published where the label `cpu` is given up.
+fn rolled_up(desc: &Desc) -> Option<&'static str> {
+    let has_cpu = desc.labels.contains(&"cpu");
+    desc.roll.filter(|_| has_cpu).map(Roll::word)
+}
+
 #[test]
 fn the_catalogue_is_up_to_date() {
     let metrics: Vec<_> = metrics()
@@ -32,6 +38,7 @@ fn the_catalogue_is_up_to_date() {
                 "type": desc.kind.word(),
                 "help": desc.help,
                 "labels": desc.labels,
+                "rolled_up": rolled_up(desc),
                 "source": source,
             })
         })
@@ -45,14 +52,16 @@ fn the_reference_is_up_to_date() {
     let mut text = String::from(
         "# Metrics\n\n\
          Written from the source by `UPDATE_GOLDEN=1 cargo test -p tests --test catalogue`; do not edit.\n\n\
-         Both programs also publish the `process_*` families that every Prometheus client library has.\n",
+         Both programs also publish the `process_*` families that every Prometheus client library has.\n\n\
+         Where `--cardinality` gives up the label `cpu`, the samples that fall together become one: their sum, the min or max\n\
+         of them, or the count of those that are 1.\n",
     );
     let mut room = String::new();
     for (source, desc) in metrics() {
         if source != room {
             write!(
                 text,
-                "\n## {source}\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n"
+                "\n## {source}\n\n| metric | type | labels | rolled up | meaning |\n|---|---|---|---|---|\n"
             )
             .unwrap();
             room = source;
@@ -60,9 +69,10 @@ fn the_reference_is_up_to_date() {
         let labels = desc.labels.join(", ");
         writeln!(
             text,
-            "| {} | {} | {labels} | {} |",
+            "| {} | {} | {labels} | {} | {} |",
             desc.name,
             desc.kind.word(),
+            rolled_up(desc).unwrap_or_default(),
             desc.help
         )
         .unwrap();
@@ -97,6 +107,17 @@ fn names_are_unique_and_in_the_style_of_prometheus() {
             desc.name,
             desc.labels
         );
+    }
+}
+
+#[test]
+fn a_metric_of_a_cpu_says_how_it_is_rolled_up() {
+    for (_, desc) in metrics() {
+        let expected = desc.labels.contains(&"cpu") || desc.kind == Kind::Counter;
+        assert_eq!(desc.roll.is_some(), expected, "{}", desc.name);
+        if desc.kind == Kind::Counter {
+            assert_eq!(desc.roll, Some(Roll::Sum), "{}", desc.name);
+        }
     }
 }
 

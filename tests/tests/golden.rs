@@ -12,15 +12,28 @@ use support::scrape;
 #[test]
 fn every_machine_gives_its_golden_exposition() {
     for machine in fixture::machines() {
-        let text = exposition(&fixture::unpack(&machine));
+        let text = exposition(&fixture::unpack(&machine), "cpu");
         golden::compare(&format!("tests/golden/{machine}.prom"), &text);
+    }
+}
+
+/// What fleets are told: a machine of two packages with CPUs that are offline and numbers that are not there.
+#[test]
+fn packages_and_the_node_give_their_golden_exposition() {
+    for cardinality in ["package", "node"] {
+        let text = exposition(&fixture::unpack("cpus-with-holes"), cardinality);
+        let file = format!("tests/golden/cardinality/{cardinality}.prom");
+        golden::compare(&file, &text);
     }
 }
 
 #[test]
 fn promtool_accepts_every_machine() {
-    for machine in fixture::machines() {
-        let text = exposition(&fixture::unpack(&machine));
+    let all = fixture::machines().into_iter().flat_map(|machine| {
+        ["cpu", "package", "node"].map(|cardinality| (machine.clone(), cardinality))
+    });
+    for (machine, cardinality) in all {
+        let text = exposition(&fixture::unpack(&machine), cardinality);
         let mut promtool = Command::new("promtool")
             .args(["check", "metrics"])
             .stdin(Stdio::piped())
@@ -36,13 +49,18 @@ fn promtool_accepts_every_machine() {
             .unwrap();
         let output = promtool.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{machine}: {said}");
+        assert!(
+            output.status.success(),
+            "{machine} by {cardinality}: {said}"
+        );
     }
 }
 
-fn exposition(machine: &Fixture) -> String {
+fn exposition(machine: &Fixture, cardinality: &str) -> String {
+    let cardinality = format!("--cardinality={cardinality}");
     // All there is: where processes are, those of the databases too.
     let flags = [
+        &cardinality,
         "--collector.interrupts",
         "--collector.tasks.preset=postgres",
         "--collector.tasks.preset=mariadbd",
@@ -51,7 +69,7 @@ fn exposition(machine: &Fixture) -> String {
     let flags = if has_processes {
         &flags[..]
     } else {
-        &flags[..1]
+        &flags[..2]
     };
     let mut families = scrape(&support::exporter_of(machine, flags));
     // How long a collector took is not the machine's.

@@ -5,10 +5,12 @@
 //! generated reference, the dashboards' checks and the rules' checks all read the same statics through [`Desc`].
 
 mod family;
+mod rollup;
 
 use prometheus::proto;
 
 pub use self::family::{Family, Sample};
+pub use self::rollup::{Roll, Rollup};
 
 /// What a metric's value means over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub struct Desc {
     pub kind: Kind,
     /// Label names, in the order values are given.
     pub labels: &'static [&'static str],
+    /// What becomes of samples that fall together where a label is given up; `None` where none may be.
+    pub roll: Option<Roll>,
 }
 
 /// A metric with `L` labels.
@@ -59,7 +63,7 @@ impl<const L: usize> Metric<L> {
         Self::new(name, help, Kind::Counter, labels)
     }
 
-    /// A gauge.
+    /// A gauge. One with a label that may be given up says how by [`Metric::rolled`].
     pub const fn gauge(
         name: &'static str,
         help: &'static str,
@@ -88,6 +92,18 @@ impl<const L: usize> Metric<L> {
             help,
             kind,
             labels,
+            roll: match kind {
+                Kind::Counter => Some(Roll::Sum),
+                Kind::Gauge | Kind::Histogram => None,
+            },
+        })
+    }
+
+    /// The same gauge, which is rolled up so where a label is given up.
+    pub const fn rolled(self, roll: Roll) -> Self {
+        Metric(Desc {
+            roll: Some(roll),
+            ..self.0
         })
     }
 

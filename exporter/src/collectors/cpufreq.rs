@@ -10,7 +10,7 @@
 
 mod policy;
 
-use toolkit::metric::{Metric, Sink};
+use toolkit::metric::{Metric, Roll, Sink};
 
 use self::policy::{PolicyFiles, Speed};
 use crate::collector::{Collector, Cost, Info};
@@ -22,32 +22,38 @@ static SCALING: Metric<1> = Metric::gauge(
     "wakelag_cpu_scaling_frequency_hertz",
     "Frequency of the CPU as last sampled or asked for; an idle CPU may show the lowest one.",
     &["cpu"],
-);
+)
+.rolled(Roll::Max);
 static AVERAGE: Metric<1> = Metric::gauge(
     "wakelag_cpu_frequency_avg_hertz",
     "Average frequency of the CPU over its last 20 ms of work.",
     &["cpu"],
-);
+)
+.rolled(Roll::Min);
 static MIN: Metric<1> = Metric::gauge(
     "wakelag_cpu_frequency_min_hertz",
     "Lowest frequency of the hardware.",
     &["cpu"],
-);
+)
+.rolled(Roll::Min);
 static MAX: Metric<1> = Metric::gauge(
     "wakelag_cpu_frequency_max_hertz",
     "Highest frequency of the hardware.",
     &["cpu"],
-);
+)
+.rolled(Roll::Min);
 static SCALING_MIN: Metric<1> = Metric::gauge(
     "wakelag_cpu_scaling_frequency_min_hertz",
     "Lowest frequency that is allowed now.",
     &["cpu"],
-);
+)
+.rolled(Roll::Min);
 static SCALING_MAX: Metric<1> = Metric::gauge(
     "wakelag_cpu_scaling_frequency_max_hertz",
     "Highest frequency that is allowed now.",
     &["cpu"],
-);
+)
+.rolled(Roll::Min);
 static TRANSITIONS: Metric<1> = Metric::counter(
     "wakelag_cpu_frequency_transitions_total",
     "Changes of frequency of the CPU's policy, under the first CPU of the policy.",

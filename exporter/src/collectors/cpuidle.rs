@@ -16,7 +16,7 @@ mod pace;
 use std::sync::Arc;
 use std::time::Instant;
 
-use toolkit::metric::{Metric, Sink};
+use toolkit::metric::{Metric, Roll, Sink};
 
 use self::files::{Counts, CpuFiles};
 use self::pace::Pace;
@@ -59,17 +59,20 @@ static EXIT_LATENCY: Metric<3> = Metric::gauge(
     "wakelag_cpuidle_state_exit_latency_seconds",
     "Time the CPU needs at most to wake up from this state, as the driver says.",
     &["cpu", "state", "name"],
-);
+)
+.rolled(Roll::Max);
 static TARGET_RESIDENCY: Metric<3> = Metric::gauge(
     "wakelag_cpuidle_state_target_residency_seconds",
     "Time this state has to last to be worth entering, as the driver says.",
     &["cpu", "state", "name"],
-);
+)
+.rolled(Roll::Max);
 static DEFAULT_DISABLED: Metric<3> = Metric::gauge(
     "wakelag_cpuidle_state_default_disabled",
     "Whether the driver registered this state switched off, as it does with a state the firmware does not declare.",
     &["cpu", "state", "name"],
-);
+)
+.rolled(Roll::Count);
 
 /// Idle state collector.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@
 
 mod tunables;
 
-use toolkit::metric::{Metric, Sink};
+use toolkit::metric::{Metric, Roll, Sink};
 
 use self::tunables::{TUNABLES, Tunables};
 use crate::collector::{Collector, Cost, Info};
@@ -23,17 +23,20 @@ static ONLINE: Metric<1> = Metric::gauge(
     "wakelag_cpu_online",
     "Whether the CPU is online, of those that are present.",
     &["cpu"],
-);
+)
+.rolled(Roll::Count);
 static ISOLATED: Metric<1> = Metric::gauge(
     "wakelag_cpu_isolated",
     "Whether the scheduler keeps tasks off the CPU unless they are bound to it (isolcpus).",
     &["cpu"],
-);
+)
+.rolled(Roll::Count);
 static NOHZ_FULL: Metric<1> = Metric::gauge(
     "wakelag_cpu_nohz_full",
     "Whether the CPU stops its tick while it runs a single task (nohz_full).",
     &["cpu"],
-);
+)
+.rolled(Roll::Count);
 
 /// sched collector.
 #[derive(Debug, Default)]

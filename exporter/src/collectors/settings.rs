@@ -26,7 +26,7 @@ mod preference;
 mod qos;
 pub mod sets;
 
-use toolkit::metric::{Metric, Sink};
+use toolkit::metric::{Metric, Roll, Sink};
 
 pub use self::chosen::Flags;
 use self::history::History;
@@ -59,13 +59,15 @@ static DISABLED: Metric<3> = Metric::gauge(
     "wakelag_cpuidle_state_disabled",
     "Whether the idle state was switched off for this CPU.",
     &["cpu", "state", "name"],
-);
+)
+.rolled(Roll::Count);
 static MAX_EXIT_LATENCY: Metric<1> = Metric::gauge(
     "wakelag_cpuidle_max_enabled_exit_latency_seconds",
     "The slowest wake-up still allowed on this CPU: the exit latency of its deepest idle state that is neither disabled nor \
      ruled out by PM QoS.",
     &["cpu"],
-);
+)
+.rolled(Roll::Max);
 
 static QOS_LIMIT: Metric<0> = Metric::gauge(
     "wakelag_pm_qos_cpu_latency_limit_seconds",
@@ -76,7 +78,8 @@ static QOS_RESUME_LIMIT: Metric<1> = Metric::gauge(
     "wakelag_pm_qos_cpu_resume_latency_limit_seconds",
     "The slowest wake-up that PM QoS allows this CPU alone; absent while nobody limits it.",
     &["cpu"],
-);
+)
+.rolled(Roll::Min);
 static SCHED_FEATURE: Metric<1> = Metric::gauge(
     "wakelag_sched_feature_enabled",
     "Whether the feature of the scheduler is on.",

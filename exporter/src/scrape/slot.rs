@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use toolkit::metric::{Desc, Metric, Sink};
+use toolkit::metric::{Desc, Metric, Rollup, Sink};
 
 use crate::collector::{Entry, Info, Outcome, Run, State};
 use crate::collectors::Flags;
@@ -35,6 +35,8 @@ const REASONS: [&str; 3] = ["parse", "timeout", "panic"];
 pub(super) struct Runner {
     pub(super) collector: Box<dyn Run>,
     pub(super) root: Root,
+    /// Survives a panic of the collector: its sums must not begin anew.
+    pub(super) rollup: Option<Rollup>,
 }
 
 /// How a collector stands, for a person.
@@ -73,7 +75,8 @@ impl Slot {
             duration: Duration::ZERO,
             errors: REASONS.into_iter().map(|reason| (reason, 0)).collect(),
         };
-        slot.put_back(None);
+        let rollup = slot.flags.cardinality.rollup();
+        slot.put_back(slot.fresh(rollup));
         slot
     }
 
@@ -93,12 +96,17 @@ impl Slot {
         self.runner.take()
     }
 
-    /// Takes a collector back after its run; without one (it panicked) a fresh one takes its place.
-    pub(super) fn put_back(&mut self, runner: Option<Runner>) {
-        let runner = runner.unwrap_or_else(|| Runner {
+    /// A collector without any state.
+    pub(super) fn fresh(&self, rollup: Option<Rollup>) -> Runner {
+        Runner {
             collector: (self.entry.make)(&self.flags),
             root: Root::new(self.paths.clone()),
-        });
+            rollup,
+        }
+    }
+
+    /// Takes a collector back after its run.
+    pub(super) fn put_back(&mut self, runner: Runner) {
         self.watch = runner.root.watch();
         self.runner = Some(runner);
     }

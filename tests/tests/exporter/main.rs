@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cardinality;
 mod damage;
 mod doctor;
 mod energy;

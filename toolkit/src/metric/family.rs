@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use prometheus::proto::{self, LabelPair, MetricFamily, MetricType};
 
-use super::{Desc, Kind};
+use super::{Desc, Kind, Roll};
 
 /// A metric with its samples, in the order they were put.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +15,8 @@ pub struct Family {
     name: Cow<'static, str>,
     help: Cow<'static, str>,
     kind: Kind,
-    labels: &'static [&'static str],
+    labels: Cow<'static, [&'static str]>,
+    roll: Option<Roll>,
     /// The label values of all samples, end to end.
     texts: String,
     /// Where in `texts` each label value ends.
@@ -45,7 +46,8 @@ impl Family {
             name: Cow::Borrowed(desc.name),
             help: Cow::Borrowed(desc.help),
             kind: desc.kind,
-            labels: desc.labels,
+            labels: Cow::Borrowed(desc.labels),
+            roll: desc.roll,
             texts: String::new(),
             ends: Vec::new(),
             values: match desc.kind {
@@ -70,7 +72,8 @@ impl Family {
             name: Cow::Owned(foreign.name().to_owned()),
             help: Cow::Owned(foreign.help().to_owned()),
             kind,
-            labels: &[],
+            labels: Cow::Borrowed(&[]),
+            roll: None,
             texts: String::new(),
             ends: Vec::new(),
             values: Values::Numbers(vec![value]),
@@ -90,6 +93,30 @@ impl Family {
     /// Counter, gauge or histogram.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Names of the labels, in the order of their values.
+    pub(super) fn labels(&self) -> &[&'static str] {
+        &self.labels
+    }
+
+    /// What becomes of samples that fall together where a label is given up.
+    pub(super) fn roll(&self) -> Option<Roll> {
+        self.roll
+    }
+
+    /// The same metric with other labels and help, without samples.
+    pub(super) fn relabelled(&self, labels: Vec<&'static str>, help: String) -> Self {
+        Family {
+            name: self.name.clone(),
+            help: Cow::Owned(help),
+            kind: self.kind,
+            labels: Cow::Owned(labels),
+            roll: self.roll,
+            texts: String::new(),
+            ends: Vec::new(),
+            values: Values::Numbers(Vec::new()),
+        }
     }
 
     /// The samples, in the order they were put.
@@ -120,7 +147,7 @@ impl Family {
 
     /// Takes over the samples of `other`, if it is of the same metric; says whether it is.
     pub(super) fn absorb(&mut self, other: &mut Family) -> bool {
-        if (&self.name, self.kind, self.labels) != (&other.name, other.kind, other.labels) {
+        if (&self.name, self.kind, &self.labels) != (&other.name, other.kind, &other.labels) {
             return false;
         }
         let texts = self.texts.len() + other.texts.len();
