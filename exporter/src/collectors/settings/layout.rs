@@ -229,10 +229,7 @@ impl PolicyFiles {
 /// Whether amd-pstate reads the energy preference from memory. There is no way to tell but the release: before Linux 6.14
 /// it asked the CPU, and intel_pstate does to this day.
 fn amd_epp_is_free(root: &Root) -> bool {
-    let release = root.parse_once(root.proc("sys/kernel/osrelease"), parse::word);
-    let release = root.optional(release).unwrap_or_default();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map(|n| n.parse::<u32>().unwrap_or_default());
-    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
+    let release = root.parse_once(root.proc("sys/kernel/osrelease"), parse::release);
+    root.optional(release)
+        .is_some_and(|release| release >= (6, 14))
 }
