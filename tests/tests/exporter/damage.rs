@@ -87,6 +87,19 @@ fn reach(machine: &str, path: &str) -> Option<Reach> {
             reach(&["rapl"], &["wakelag_rapl_", "wakelag_profile_"])
         }
         "max_energy_range_uj" => reach(&["rapl"], &[]),
+        // AMD has no limits to be in force or not.
+        "enabled" if dir.contains("intel-rapl:") && machine == "intel-2s-icelake" => {
+            reach(&["rapl"], &["wakelag_rapl_zone_enabled"])
+        }
+        _ if file.starts_with("constraint_") && !file.ends_with("max_power_uw") => reach(
+            &["rapl"],
+            &[
+                "wakelag_rapl_power_limit_watts",
+                "wakelag_rapl_time_window_seconds",
+                // A zone without limits has none to be in force.
+                "wakelag_rapl_zone_enabled",
+            ],
+        ),
         "no_turbo" | "control" => reach(&["settings"], &[]),
         "boost" => reach(&["settings"], &[]),
         "current_driver" | "current_governor" => {

@@ -211,6 +211,24 @@ fn a_package_that_goes_offline_and_comes_back_is_found_again() {
     );
 }
 
+/// The driver is unloaded and loaded again, or a scrape falls into the moment in which a package changes hands.
+#[test]
+fn energy_does_not_begin_anew_when_all_zones_were_gone_for_a_scrape() {
+    let host = intel();
+    host.scrape();
+    write_energy(&host.machine, "intel-rapl:0", 83_214_456_712 + 5_000_000);
+    assert_eq!(joules(&host.scrape(), "intel-rapl:0"), Some(5.0));
+    let class = host.machine.path("sys/class/powercap");
+    std::fs::rename(&class, host.machine.path("sys/aside")).unwrap();
+    std::fs::create_dir(&class).unwrap();
+    assert!(starting(&host.scrape(), ENERGY).is_empty());
+    assert_eq!(host.state("rapl"), State::Absent);
+    std::fs::remove_dir(&class).unwrap();
+    std::fs::rename(host.machine.path("sys/aside"), &class).unwrap();
+    write_energy(&host.machine, "intel-rapl:0", 83_214_456_712 + 6_000_000);
+    assert_eq!(joules(&host.scrape(), "intel-rapl:0"), Some(6.0));
+}
+
 /// Container runtimes mount an empty directory over the zones; the class still has links to them.
 #[test]
 fn a_masked_powercap_is_absent_and_no_error() {

@@ -14,7 +14,8 @@ use crate::series::Host;
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// Files that interrupt a CPU, sleep or ask firmware (classes C, E and X), and those of class D that are no energy.
+/// Files that interrupt a CPU, sleep or ask firmware (classes C, E and X), and those of class D that are neither energy
+/// nor a limit.
 fn must_not_be_read(machine: &Fixture) -> Vec<String> {
     let mut files = Vec::new();
     for cpu in 0..8 {
@@ -45,14 +46,11 @@ fn must_not_be_read(machine: &Fixture) -> Vec<String> {
         files.extend(cppc.map(|f| format!("{CPU}/cpu{cpu}/acpi_cppc/{f}")));
         files.push(format!("{CPU}/cpu{cpu}/topology/ppin"));
     }
-    for zone in fs::read_dir(machine.path("sys/class/powercap")).unwrap() {
-        let zone = zone.unwrap().file_name().into_string().unwrap();
-        let limits = ["power_limit_uw", "time_window_us", "max_power_uw"]
-            .map(|f| format!("constraint_0_{f}"));
-        for file in limits.into_iter().chain(["enabled".to_owned()]) {
-            files.push(format!("sys/class/powercap/{zone}/{file}"));
-        }
-    }
+    let zones = of_zones(
+        machine,
+        &["constraint_0_max_power_uw", "constraint_1_max_power_uw"],
+    );
+    files.extend(zones);
     files.extend(
         [
             "proc/cpuinfo",
@@ -75,6 +73,23 @@ fn must_not_be_read(machine: &Fixture) -> Vec<String> {
     files
 }
 
+/// Power limits: a wake-up a file, which is paid once when the zone is found.
+fn read_once(machine: &Fixture) -> Vec<String> {
+    let limits = ["power_limit_uw", "time_window_us"].map(|f| format!("constraint_0_{f}"));
+    let files = limits.iter().map(String::as_str).chain(["enabled"]);
+    of_zones(machine, &files.collect::<Vec<_>>())
+}
+
+fn of_zones(machine: &Fixture, files: &[&str]) -> Vec<String> {
+    let zones = fs::read_dir(machine.path("sys/class/powercap")).unwrap();
+    let zones = zones.map(|zone| zone.unwrap().file_name().into_string().unwrap());
+    let of_zone = |zone: String| {
+        let files = files.iter();
+        files.map(move |file| format!("sys/class/powercap/{zone}/{file}"))
+    };
+    zones.flat_map(of_zone).collect()
+}
+
 /// A FIFO in the place of each hangs whoever opens it.
 #[test]
 fn a_default_scrape_reads_nothing_that_wakes_another_cpu() {
@@ -84,6 +99,21 @@ fn a_default_scrape_reads_nothing_that_wakes_another_cpu() {
         }
     };
     let host = Host::with_deadline("intel-2s-icelake", Duration::from_secs(2), change);
+    host.scrape();
+    for file in read_once(&host.machine) {
+        host.machine.make_fifo(&file);
+    }
+    // A zone that cannot be read has all of them looked for again in each scrape.
+    let zone = "sys/class/powercap/intel-rapl:2";
+    host.machine.write(&format!("{zone}/energy_uj"), "1\n");
+    host.machine
+        .write(&format!("{zone}/name/is-a-directory"), "");
+    for _ in 0..3 {
+        host.scrape();
+        let reason = host.reason("rapl");
+        assert!(reason.contains("intel-rapl:2/name"), "{reason}");
+    }
+    host.machine.remove(zone);
     for _ in 0..3 {
         host.scrape();
         assert_eq!(host.unwell(), [""; 0]);

@@ -14,6 +14,7 @@ mod idle;
 mod idle_driver;
 mod interrupts;
 mod kernel;
+mod power_limits;
 mod process;
 mod profile;
 mod qos;

@@ -139,7 +139,13 @@ fn a_user_without_rights_gets_everything_but_energy_and_one_line_that_says_why()
         assert!(text.contains(
             "\nwakelag_rapl_energy_joules_total{control_type=\"intel-rapl\",zone=\"intel-rapl:1\""
         ));
-        assert!(!text.contains("zone=\"intel-rapl:0\""));
+        let denied =
+            "\nwakelag_rapl_energy_joules_total{control_type=\"intel-rapl\",zone=\"intel-rapl:0\"";
+        assert!(!text.contains(denied));
+        // Limits are for everyone to read.
+        assert!(text.contains(
+            "\nwakelag_rapl_power_limit_watts{control_type=\"intel-rapl\",zone=\"intel-rapl:0\""
+        ));
         for collector in [
             "settings",
             "cpuidle",
