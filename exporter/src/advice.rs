@@ -11,8 +11,12 @@ use crate::scrape::Standing;
 pub struct Host {
     /// A hypervisor decides over power, and hides it.
     pub is_virtual: bool,
-    /// The container runtime hides parts of /proc and /sys.
+    /// The CPUs are ARM's.
+    pub is_arm: bool,
+    /// This process runs in a container.
     pub in_container: bool,
+    /// The container runtime hides parts of /proc and /sys, as these are read.
+    pub is_masked: bool,
     /// This process runs as root.
     pub is_root: bool,
 }
@@ -27,14 +31,17 @@ pub struct Advice {
 }
 
 impl Host {
-    /// The host and the process as they are.
-    pub fn this(node: &Node) -> Self {
+    /// The host and the process as they are; `sees_own_files` where /proc and /sys are read as this process has them.
+    pub fn this(node: &Node, sees_own_files: bool) -> Self {
         // The marks Docker and Podman leave; Kubernetes' runtimes set the variable.
         let marks = ["/.dockerenv", "/run/.containerenv"];
+        let in_container = marks.iter().any(|mark| Path::new(mark).exists())
+            || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
         Host {
             is_virtual: node.is_virtual(),
-            in_container: marks.iter().any(|mark| Path::new(mark).exists())
-                || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some(),
+            is_arm: node.is_arm(),
+            in_container,
+            is_masked: node.hides_powercap() || (in_container && sees_own_files),
             is_root: nix::unistd::geteuid().is_root(),
         }
     }
@@ -71,17 +78,22 @@ fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
             "Nothing is to be done here; run the exporter on the host too if it is yours.",
         );
     }
-    if host.in_container && collector == "rapl" {
+    if host.is_masked && collector == "rapl" {
         return (
             "Container runtimes hide /sys/devices/virtual/powercap.",
             "Mount the host's /sys at /host/sys, read-only, and add --path.sysfs=/host/sys.",
         );
     }
-    if host.in_container && collector == "throttle" {
+    if host.is_masked && collector == "throttle" {
         return (
             "Container runtimes hide cpuN/thermal_throttle.",
             "Mount the host's /sys at /host/sys, read-only, and add --path.sysfs=/host/sys.",
         );
+    }
+    if host.is_arm
+        && let Some(advice) = absent_on_arm(collector)
+    {
+        return advice;
     }
     match collector {
         "cpuidle" => (
@@ -117,6 +129,25 @@ fn absent(collector: &str, host: &Host) -> (&'static str, &'static str) {
             "Nothing is to be done; a newer kernel may have it.",
         ),
     }
+}
+
+/// Where the firmware of ARM servers and boards differs from that of others.
+fn absent_on_arm(collector: &str) -> Option<(&'static str, &'static str)> {
+    Some(match collector {
+        "cpuidle" => (
+            "The firmware describes no idle states but the first.",
+            "Look for idle states (_LPI) in its setup, or for idle-states in the device tree.",
+        ),
+        "cpufreq" => (
+            "No frequency driver is at work.",
+            "Switch on CPPC in the firmware and load cppc_cpufreq; a board with a device tree needs operating points there.",
+        ),
+        "rapl" => (
+            "ARM CPUs have no RAPL: energy is measured by firmware and the board.",
+            "Take it from the board's controller, with ipmi_exporter for one.",
+        ),
+        _ => return None,
+    })
 }
 
 fn denied(collector: &str, host: &Host) -> (&'static str, &'static str) {
@@ -159,7 +190,9 @@ mod tests {
 
     const HARDWARE: Host = Host {
         is_virtual: false,
+        is_arm: false,
         in_container: false,
+        is_masked: false,
         is_root: false,
     };
 
@@ -211,14 +244,30 @@ mod tests {
                 .contains("virtual machine")
         );
         let container = Host {
+            is_masked: true,
+            ..HARDWARE
+        };
+        let next = |host| advice("rapl", State::Absent, host).unwrap().next;
+        assert!(next(container).contains("/host/sys"));
+        // The host's own files are mounted already.
+        let mounted = Host {
             in_container: true,
             ..HARDWARE
         };
-        assert!(
-            advice("rapl", State::Absent, container)
-                .unwrap()
-                .next
-                .contains("/host/sys")
-        );
+        assert!(next(mounted).contains("intel_rapl_msr"));
+    }
+
+    #[test]
+    fn an_arm_machine_is_not_told_to_load_drivers_of_intel_s() {
+        let arm = Host {
+            is_arm: true,
+            ..HARDWARE
+        };
+        for entry in COLLECTORS {
+            let advice = advice(entry.info.name, State::Absent, arm).unwrap();
+            for word in ["intel_", "acpi-cpufreq", "P-states"] {
+                assert!(!advice.next.contains(word), "{advice:?}");
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Which host this is.
 //!
-//! Source: uname(2); `/proc/cpuinfo`, `/sys/class/dmi/id/{sys_vendor,product_name}`, read once at the start and never
+//! Source: uname(2); `/proc/sys/kernel/{hostname,osrelease,arch}`; `/proc/cpuinfo`, `/sys/class/dmi/id/{sys_vendor,product_name}`, read once at the start and never
 //! again: before Linux 5.19 opening cpuinfo interrupts every CPU.
-//! Kernel: all.
+//! Kernel: all; `arch` since 6.1.
 //! Absent: a fact that is not known is empty.
 //! Denied: nothing.
 //! Cost: A after the start.
@@ -48,6 +48,8 @@ pub struct Node {
     cpu_model: String,
     architecture: String,
     virtualization: String,
+    /// A container runtime has laid an empty directory over the energy counters.
+    hides_powercap: bool,
 }
 
 /// What `/proc/cpuinfo` says of the first CPU.
@@ -83,7 +85,9 @@ impl Node {
             name: name.unwrap_or_else(own_name),
             release: proc("sys/kernel/osrelease")
                 .unwrap_or_else(|| said(uname.as_ref().map(|u| u.release()))),
-            architecture: said(uname.as_ref().map(|u| u.machine())),
+            architecture: proc("sys/kernel/arch")
+                .unwrap_or_else(|| said(uname.as_ref().map(|u| u.machine()))),
+            hides_powercap: hides_powercap(&root),
             virtualization: virtualization(&firmware, cpuinfo.hypervisor).to_owned(),
             cpu_model: cpuinfo.model,
         }
@@ -92,6 +96,16 @@ impl Node {
     /// Whether this is a virtual machine, as far as processor and firmware say.
     pub fn is_virtual(&self) -> bool {
         self.virtualization != "none"
+    }
+
+    /// Whether the CPUs are ARM's.
+    pub fn is_arm(&self) -> bool {
+        self.architecture.starts_with("aarch64") || self.architecture.starts_with("arm")
+    }
+
+    /// Whether energy counters are there and hidden from this process.
+    pub fn hides_powercap(&self) -> bool {
+        self.hides_powercap
     }
 
     /// Publishes the host.
@@ -105,6 +119,13 @@ impl Node {
         ];
         out.put(&NODE_INFO, labels, 1.0);
     }
+}
+
+/// Container runtimes mask the directory that has the zones; the class still names them, by links that lead nowhere.
+fn hides_powercap(root: &Root) -> bool {
+    let names = |dir| root.names(dir).unwrap_or_default();
+    let named = names("class/powercap");
+    named.iter().any(|name| name == "intel-rapl") && names("class/powercap/intel-rapl").is_empty()
 }
 
 /// The makers of hypervisors make machines too (`m5.metal`): where the CPU can say that there is none, it is believed.

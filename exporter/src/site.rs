@@ -2,6 +2,7 @@
 
 mod guard;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub struct Exporter {
     pub node: Node,
     scraper: Scraper,
     names: Vec<&'static str>,
+    /// /proc and /sys are read as this process has them, and not where those of the host are mounted.
+    sees_own_files: bool,
     last_scrape: Last,
     last_settings: Last,
     /// How long settings may go unread; 0 for however long.
@@ -38,6 +41,7 @@ impl Exporter {
         Exporter {
             node: Node::read(&paths, kernel.node_name.clone()),
             scraper: Scraper::new(&paths, entries, &kernel.collectors, kernel.timeout),
+            sees_own_files: kernel.sysfs == Path::new("/sys"),
             names: entries.iter().map(|entry| entry.info.name).collect(),
             last_scrape: Last::now(),
             last_settings: Last::now(),
@@ -119,7 +123,7 @@ impl Exporter {
 
     /// What advice depends on.
     pub fn host(&self) -> Host {
-        Host::this(&self.node)
+        Host::this(&self.node, self.sees_own_files)
     }
 
     /// How each collector stands, for a page.

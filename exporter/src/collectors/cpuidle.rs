@@ -1,7 +1,8 @@
 //! Time in each idle state, and how well the governor chose.
 //!
-//! Source: `/sys/devices/system/cpu/cpuN/cpuidle/stateM/{time (us),usage,above,below,rejected,latency (us),residency (us)}`.
-//! Kernel: 2.6.24, `above`/`below` 5.1, `rejected` 5.10; Documentation/admin-guide/pm/cpuidle.rst.
+//! Source: `/sys/devices/system/cpu/cpuN/cpuidle/stateM/{time (us),usage,above,below,rejected,latency (us),residency (us),
+//! default_status}`.
+//! Kernel: 2.6.24, `above`/`below` 5.1, `default_status` 5.6, `rejected` 5.10; Documentation/admin-guide/pm/cpuidle.rst.
 //! Absent: no idle driver, as on most virtual machines (`cpuidle/current_driver` is `none`).
 //! Denied: nothing; all of it is world-readable.
 //! Cost: A, one read a CPU, state and counter.
@@ -64,6 +65,11 @@ static TARGET_RESIDENCY: Metric<3> = Metric::gauge(
     "Time this state has to last to be worth entering, as the driver says.",
     &["cpu", "state", "name"],
 );
+static DEFAULT_DISABLED: Metric<3> = Metric::gauge(
+    "wakelag_cpuidle_state_default_disabled",
+    "Whether the driver registered this state switched off, as it does with a state the firmware does not declare.",
+    &["cpu", "state", "name"],
+);
 
 /// Idle state collector.
 #[derive(Debug, Default)]
@@ -122,6 +128,7 @@ impl Collector for Cpuidle {
             REJECTED.desc(),
             EXIT_LATENCY.desc(),
             TARGET_RESIDENCY.desc(),
+            DEFAULT_DISABLED.desc(),
         ],
     };
 
@@ -175,15 +182,7 @@ impl Collector for Cpuidle {
                 if let Some(time_us) = counts.time_us {
                     out.put(&SECONDS, labels, time_us / 1e6);
                 }
-                let idle = &state.idle;
-                for (metric, us) in [
-                    (&EXIT_LATENCY, idle.exit_latency_us),
-                    (&TARGET_RESIDENCY, idle.target_residency_us),
-                ] {
-                    if let Some(us) = us {
-                        out.put(metric, labels, us as f64 / 1e6);
-                    }
-                }
+                state.idle.emit(labels, out);
             }
         }
     }
@@ -242,6 +241,22 @@ impl Cpuidle {
             driver,
             cpus,
         });
+    }
+}
+
+impl cpus::IdleState {
+    fn emit(&self, labels: [&str; 3], out: &mut Sink) {
+        for (metric, us) in [
+            (&EXIT_LATENCY, self.exit_latency_us),
+            (&TARGET_RESIDENCY, self.target_residency_us),
+        ] {
+            if let Some(us) = us {
+                out.put(metric, labels, us as f64 / 1e6);
+            }
+        }
+        if let Some(disabled) = self.default_disabled {
+            out.put(&DEFAULT_DISABLED, labels, f64::from(disabled));
+        }
     }
 }
 

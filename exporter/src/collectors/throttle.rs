@@ -154,11 +154,16 @@ impl Cpu {
     fn find(root: &Root, number: u32) -> Result<Self, Error> {
         let base = format!("devices/system/cpu/cpu{number}");
         let dir = Dir::list(root, format!("{base}/thermal_throttle"))?;
+        let files = FILES.map(|file| dir.file(root, file));
+        if files.iter().all(Option::is_none) {
+            // Container runtimes lay an empty directory over it.
+            return Err(root.missing(&format!("{base}/thermal_throttle/{}", FILES[0])));
+        }
         let id = |file| root.parse_once(root.sys(&format!("{base}/topology/{file}")), parse::word);
         Ok(Cpu {
             package: id("physical_package_id")?,
             core: id("core_id")?,
-            files: FILES.map(|file| dir.file(root, file)),
+            files,
             last: Counts::default(),
         })
     }

@@ -56,6 +56,10 @@ fn reach(machine: &str, path: &str) -> Option<Reach> {
             &["cpuidle", "settings"],
             &["wakelag_cpuidle_state_target_residency"],
         ),
+        "default_status" if in_state => reach(
+            &["cpuidle", "settings"],
+            &["wakelag_cpuidle_state_default_disabled"],
+        ),
         "disable" if in_state => reach(&["settings"], &["wakelag_cpuidle_state_disabled"]),
         "scaling_cur_freq" if in_policy => {
             reach(&["cpufreq"], &["wakelag_cpu_scaling_frequency_hertz"])

@@ -132,7 +132,7 @@ fn trace(machine: &Fixture) -> Trace {
     let out = machine.path("trace");
     let mut command = Command::new("strace");
     command
-        .args(["-f", "-y", "-s", "64", "-o"])
+        .args(["-f", "-I", "waiting", "-y", "-s", "64", "-o"])
         .arg(&out)
         .arg(binary("wakelag-exporter"))
         .args(arguments(machine));
@@ -142,7 +142,8 @@ fn trace(machine: &Fixture) -> Trace {
         http::get(&format!("{address}/metrics")).unwrap();
     }
     http::get(&format!("{address}/-/healthy")).unwrap();
-    drop(program);
+    // Killed, strace would leave the exporter running; and it would not listen without being told to.
+    program.terminate();
     let text = fs::read_to_string(&out).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let requests: Vec<usize> = (0..lines.len())

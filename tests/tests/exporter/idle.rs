@@ -25,7 +25,7 @@ fn a_kernel_without_a_file_of_idle_states_leaves_out_that_series_only() {
             "wakelag_cpuidle_state_target_residency_seconds",
         ),
         ("disable", "wakelag_cpuidle_state_disabled"),
-        ("default_status", "none"),
+        ("default_status", "wakelag_cpuidle_state_default_disabled"),
         ("desc", "none"),
         ("power", "none"),
     ] {

@@ -29,10 +29,10 @@ fn start(machine: &Fixture) -> (Program, String) {
     (program, address)
 }
 
-/// The program as a user without any right, whoever runs the test.
-pub(crate) fn start_without_rights(machine: &Fixture, flags: &[&str]) -> Program {
+/// The program as a user without any right, whoever runs the test, and without arguments.
+pub(crate) fn without_rights(machine: &Fixture) -> Command {
     machine.set_mode("", 0o755);
-    let mut command = if nix::unistd::geteuid().is_root() {
+    if nix::unistd::geteuid().is_root() {
         let program = machine.path("wakelag-exporter");
         std::fs::copy(binary("wakelag-exporter"), &program).unwrap();
         std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
@@ -48,7 +48,12 @@ pub(crate) fn start_without_rights(machine: &Fixture, flags: &[&str]) -> Program
         command
     } else {
         Command::new(binary("wakelag-exporter"))
-    };
+    }
+}
+
+/// The same, serving `machine`.
+pub(crate) fn start_without_rights(machine: &Fixture, flags: &[&str]) -> Program {
+    let mut command = without_rights(machine);
     command.args(arguments(machine)).args(flags);
     Program::spawn("wakelag-exporter", command)
 }

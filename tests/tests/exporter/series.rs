@@ -81,7 +81,14 @@ pub(crate) fn unwell(exporter: &Exporter) -> Vec<String> {
 /// # Panics
 /// If two samples have the same name and labels.
 pub(crate) fn series(families: &[MetricFamily]) -> Series {
-    let text = toolkit::exposition::text(families).unwrap();
+    of_text(&toolkit::exposition::text(families).unwrap())
+}
+
+/// The same of what a program has answered.
+///
+/// # Panics
+/// If two samples have the same name and labels.
+pub(crate) fn of_text(text: &str) -> Series {
     let mut series = Series::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').unwrap();

@@ -6,7 +6,7 @@ use super::boot::Boot;
 use super::chosen::Values;
 use super::on_off;
 use crate::parse::{self, ParseError};
-use crate::root::{Kept, Root};
+use crate::root::{Error, Kept, Root, absent};
 use crate::settings::{
     AMD_PSTATE, CMDLINE, CPUIDLE_DRIVER, CPUIDLE_GOVERNOR, INTEL_PSTATE, MITIGATIONS, PREEMPT,
     SCHED_EXT, SCHED_FEATURES, SMT, Setting, Spread,
@@ -24,6 +24,8 @@ pub(super) struct HostFiles {
     amd_pstate: Kept,
     preempt: Kept,
     sched_features: Kept,
+    /// Where they were before Linux 5.13.
+    old_sched_features: Kept,
     sched_ext: Kept,
     sched_ext_ops: Kept,
     /// What was read at the last scan, if all of it could be.
@@ -59,6 +61,7 @@ impl HostFiles {
             amd_pstate: cpu("amd_pstate/status"),
             preempt: root.sys("kernel/debug/sched/preempt"),
             sched_features: root.sys("kernel/debug/sched/features"),
+            old_sched_features: root.sys("kernel/debug/sched_features"),
             sched_ext: root.sys("kernel/sched_ext/state"),
             sched_ext_ops: root.sys("kernel/sched_ext/root/ops"),
             boot: None,
@@ -79,7 +82,7 @@ impl HostFiles {
         let boot = self.read_boot(root);
         // debugfs is for root only, and lockdown closes it to root too.
         let preempt = root.permitted(root.parse(&mut self.preempt, preempt));
-        let features = root.permitted(root.parse(&mut self.sched_features, features));
+        let features = root.permitted(self.read_sched_features(root));
         let sched_ext = word(&mut self.sched_ext);
         let sched_ext = match sched_ext.as_deref() {
             Some("enabled") => word(&mut self.sched_ext_ops).or(sched_ext),
@@ -97,6 +100,15 @@ impl HostFiles {
             cpuidle_driver,
             sched_ext,
             boot,
+        }
+    }
+
+    fn read_sched_features(&mut self, root: &Root) -> Result<Vec<(String, bool)>, Error> {
+        match root.parse(&mut self.sched_features, features) {
+            Err(error) if error.errno().is_some_and(absent) => {
+                root.parse(&mut self.old_sched_features, features)
+            }
+            other => other,
         }
     }
 
