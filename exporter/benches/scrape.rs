@@ -60,11 +60,8 @@ fn measure(cpus: usize) {
         .unwrap();
     let scrape = || {
         let families = runtime.block_on(exporter.metrics(Vec::new())).unwrap();
-        let series: usize = families
-            .iter()
-            .map(|family| family.get_metric().len())
-            .sum();
-        (series, exposition::text(&families).unwrap().len())
+        let series: usize = families.iter().map(|family| family.samples().len()).sum();
+        (series, exposition::text(&families).len())
     };
     scrape();
     let (series, bytes) = scrape();

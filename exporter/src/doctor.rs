@@ -42,10 +42,7 @@ pub async fn examine(exporter: &Exporter) -> Result<Report, NoReader> {
     let standings = exporter.standings();
     Ok(Report {
         node: exporter.node.name.clone(),
-        series: families
-            .iter()
-            .map(|family| family.get_metric().len())
-            .sum(),
+        series: families.iter().map(|family| family.samples().len()).sum(),
         collectors: standings
             .iter()
             .map(|standing| finding(standing, &host))

@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Instant, SystemTime};
 
-use prometheus::proto::{self, MetricFamily};
-use toolkit::metric::{Desc, Metric, Sink, label};
+use toolkit::metric::{Desc, Family, Metric, Sample, Sink};
 
 use crate::collectors::rapl;
 use crate::settings::{PROFILE_INFO, change_timestamp_s};
@@ -71,22 +70,22 @@ pub struct Ledger {
 
 impl Ledger {
     /// Takes note of what the collectors published in `parts` at `now`, which is `wall` on the wall clock.
-    pub fn observe(&mut self, parts: &[Vec<MetricFamily>], now: Instant, wall: SystemTime) {
+    pub fn observe(&mut self, parts: &[Vec<Family>], now: Instant, wall: SystemTime) {
         let families = || parts.iter().flatten();
         let samples = |name: &'static str| {
             let named = families().filter(move |family| family.name() == name);
-            named.flat_map(|family| family.get_metric())
+            named.flat_map(|family| family.samples())
         };
         let profile = samples(PROFILE_INFO.desc().name)
             .next()
-            .and_then(|sample| label(sample, "profile"));
+            .and_then(|sample| sample.label("profile"));
         // Energy that is read without the profile waits for a reading with it: until then it is not known whether the
         // profile has changed.
         let Some(profile) = profile else { return };
         self.observe_profile(profile, now, wall);
         let zones: Vec<_> = samples(rapl::ENERGY.desc().name).collect();
         for zone in &zones {
-            self.observe_energy(zone, &zones);
+            self.observe_energy(*zone, &zones);
         }
     }
 
@@ -116,15 +115,14 @@ impl Ledger {
         profile.to_owned()
     }
 
-    fn observe_energy(&mut self, zone: &proto::Metric, all: &[&proto::Metric]) {
-        let Some((current, _)) = &self.current else {
+    fn observe_energy(&mut self, zone: Sample<'_>, all: &[Sample<'_>]) {
+        let (Some((current, _)), Some(joules)) = (&self.current, zone.value()) else {
             return;
         };
-        let get = |name| label(zone, name).unwrap_or_default();
+        let get = |name| zone.label(name).unwrap_or_default();
         if !rapl::counts_once(zone, all) {
             return;
         }
-        let joules = zone.get_counter().value();
         let key = (get("control_type").to_owned(), get("zone").to_owned());
         let before = self.zones.insert(key, (joules, self.changes));
         let spent = |profile: &str| (profile.to_owned(), get("name").to_owned());

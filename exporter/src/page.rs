@@ -1,19 +1,18 @@
 //! The exporter's parts of the page: the profile in force, and how each collector stands with a hint where it does not.
 
 use maud::{Markup, html};
-use prometheus::proto::MetricFamily;
-use toolkit::metric::{family, label};
+use toolkit::metric::{Family, family};
 
 use crate::advice::{self, Host};
 use crate::scrape::Standing;
 use crate::settings::PROFILE_INFO;
 
 /// The profile in force and its parts, out of a scrape of the settings.
-pub fn profile(families: Option<&Vec<MetricFamily>>) -> Markup {
+pub fn profile(families: Option<&Vec<Family>>) -> Markup {
     let info = families
         .and_then(|families| family(families, PROFILE_INFO.desc().name))
-        .and_then(|family| family.get_metric().first());
-    let part = |name| info.and_then(|info| label(info, name)).unwrap_or_default();
+        .and_then(|family| family.samples().next());
+    let part = |name| info.and_then(|info| info.label(name)).unwrap_or_default();
     let parts = [
         ("Governor", part("governor")),
         ("Energy preference", part("epp")),

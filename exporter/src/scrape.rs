@@ -13,9 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use prometheus::proto::MetricFamily;
 use tokio::sync::oneshot;
-use toolkit::metric::Sink;
+use toolkit::metric::{Family, Sink};
 
 use self::job::{Job, Request};
 pub use self::slot::{METRICS, Standing};
@@ -27,7 +26,7 @@ use crate::ledger::Ledger;
 use crate::root::Paths;
 
 /// The families of one scrape, shared by everyone who asked for it at the same time.
-pub type Families = Arc<Vec<MetricFamily>>;
+pub type Families = Arc<Vec<Family>>;
 
 /// Which collectors a scrape runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use maud::{Markup, html};
-use prometheus::proto::MetricFamily;
-use toolkit::metric::{Sink, merge};
+use toolkit::metric::{Family, Sink, merge};
 use toolkit::web::{Query, Refusal, Site};
 
 use self::guard::Last;
@@ -72,7 +71,7 @@ impl Exporter {
     ///
     /// # Errors
     /// The query names a collector there is not, or nothing can be read.
-    pub async fn families(&self, query: &Query) -> Result<Vec<MetricFamily>, Refusal> {
+    pub async fn families(&self, query: &Query) -> Result<Vec<Family>, Refusal> {
         let selection = self.select(query).map_err(Refusal::BadRequest)?;
         let families = self.scrape(selection).await;
         let families = families.map_err(|error| Refusal::Unavailable(error.to_string()))?;
@@ -139,7 +138,7 @@ impl Site for Exporter {
         toolkit::page::frame("wakelag-exporter", &purpose, &content)
     }
 
-    async fn metrics(&self, query: Query) -> Result<Vec<MetricFamily>, Refusal> {
+    async fn metrics(&self, query: Query) -> Result<Vec<Family>, Refusal> {
         let mut own = Sink::new();
         toolkit::build::emit(&mut own);
         let families = self.families(&query).await?;

@@ -225,7 +225,7 @@ mod tests {
             assert!(family(&families, desc.name).is_some(), "{}", desc.name);
         }
         let up = family(&families, "wakelag_probe_up").unwrap();
-        assert_eq!(up.get_metric()[0].get_gauge().value(), 1.0);
+        assert_eq!(up.samples().next().unwrap().value(), Some(1.0));
         let stopping = Instant::now();
         prober.stop();
         assert!(stopping.elapsed() < Duration::from_secs(2));

@@ -16,7 +16,7 @@ use hyper::header::{ACCEPT, HOST};
 use hyper::{Request, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use toolkit::metric::{family, label};
+use toolkit::metric::family;
 
 /// How often a host is asked.
 pub const EVERY: Duration = Duration::from_secs(1);
@@ -77,8 +77,8 @@ async fn here(exporter: &Exporter) -> Result<String, Error> {
     let families = exporter.scrape(settings).await;
     let families = families.map_err(|_| Error::Unreadable)?;
     family(&families, PROFILE_INFO.desc().name)
-        .and_then(|family| family.get_metric().first())
-        .and_then(|sample| label(sample, "profile"))
+        .and_then(|family| family.samples().next())
+        .and_then(|sample| sample.label("profile"))
         .map(str::to_owned)
         .ok_or(Error::Unreadable)
 }

@@ -9,8 +9,7 @@ use exporter::collector::Entry;
 use exporter::node::Node;
 use exporter::site::Exporter;
 use maud::{Markup, html};
-use prometheus::proto::MetricFamily;
-use toolkit::metric::{Sink, merge};
+use toolkit::metric::{Family, Sink, merge};
 use toolkit::web::{self, Query, Refusal, Site};
 
 use crate::Error;
@@ -153,7 +152,7 @@ impl Site for Probe {
         toolkit::page::frame("wakelag", purpose, &content)
     }
 
-    async fn metrics(&self, query: Query) -> Result<Vec<MetricFamily>, Refusal> {
+    async fn metrics(&self, query: Query) -> Result<Vec<Family>, Refusal> {
         let mut own = Sink::new();
         toolkit::build::emit(&mut own);
         self.prober.emit(&mut own);

@@ -19,7 +19,7 @@ use fake::{
 use probe::engine::Outcome;
 use probe::prober::Prober;
 use probe::runner::WARM_UP;
-use toolkit::metric::{Sink, family, label};
+use toolkit::metric::{Sample, Sink, family};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -182,9 +182,8 @@ fn above(prober: &Prober, metric: &str, bound: f64) -> u64 {
     let mut sink = Sink::new();
     prober.emit(&mut sink);
     let families = sink.into_families();
-    let series = family(&families, metric).map_or(&[][..], |f| f.get_metric());
-    let of = |m: &prometheus::proto::Metric| {
-        let histogram = m.get_histogram();
+    let of = |sample: Sample<'_>| {
+        let histogram = sample.histogram().unwrap();
         let mut below = histogram
             .get_bucket()
             .iter()
@@ -192,18 +191,17 @@ fn above(prober: &Prober, metric: &str, bound: f64) -> u64 {
         let upto = below.next_back().map_or(0, |b| b.cumulative_count());
         histogram.get_sample_count() - upto
     };
-    series.iter().map(of).sum()
+    let series = family(&families, metric).into_iter();
+    series.flat_map(|f| f.samples()).map(of).sum()
 }
 
 fn total(prober: &Prober, metric: &str, result: Option<&str>) -> f64 {
     let mut sink = Sink::new();
     prober.emit(&mut sink);
     let families = sink.into_families();
-    let series = family(&families, metric).unwrap().get_metric();
-    let wanted = series
-        .iter()
-        .filter(|m| result.is_none() || label(m, "result") == result);
-    wanted.map(|m| m.get_counter().value()).sum()
+    let series = family(&families, metric).unwrap().samples();
+    let wanted = series.filter(|s| result.is_none() || s.label("result") == result);
+    wanted.map(|s| s.value().unwrap()).sum()
 }
 
 /// Coordinated omission, end to end: a stall of 1 s at 100 queries a second.

@@ -10,7 +10,7 @@ use probe::config::{self, Config};
 use probe::engine::{self, Failure, Outcome, Phases, Session};
 use probe::prober::Prober;
 use tests::postgres::Postgres;
-use toolkit::metric::{Sink, family, label};
+use toolkit::metric::{Sink, family};
 
 /// A configuration of one target `t` over `address`, with a workload `w`.
 fn config(address: &str, user: &str, rest: &str, query: &str, workload: &str) -> Config {
@@ -195,11 +195,8 @@ fn counter(prober: &Prober, metric: &str, name: &str, value: &str) -> f64 {
     let Some(found) = family(&families, metric) else {
         return 0.0;
     };
-    let series = found.get_metric().iter();
-    let matching = series.filter(|m| label(m, name) == Some(value));
-    matching
-        .map(|m| m.get_counter().value() + m.get_gauge().value())
-        .sum()
+    let matching = found.samples().filter(|s| s.label(name) == Some(value));
+    matching.map(|s| s.value().unwrap()).sum()
 }
 
 fn queries(prober: &Prober, result: &str) -> f64 {

@@ -6,21 +6,15 @@
 
 mod text;
 
-use prometheus::proto::MetricFamily;
 use prometheus::{Encoder as _, ProtobufEncoder};
 
 pub use self::text::text;
 use crate::accept::{self, Range};
+use crate::metric::Family;
 
 /// Why families could not be written down.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A defect of its emitter.
-    #[error("cannot encode the metric {0:?}: it has no samples or no name")]
-    Empty(String),
-    /// Nothing of ours.
-    #[error("cannot encode the metric {0:?}: it is neither counter, gauge nor histogram")]
-    Type(String),
     /// The client library's encoder of protobuf refuses a family.
     #[error("cannot encode the metrics: {0}")]
     Protobuf(#[from] prometheus::Error),
@@ -85,13 +79,16 @@ impl Format {
     /// Writes `families` down.
     ///
     /// # Errors
-    /// A family without samples or without a name: a defect of its emitter.
-    pub fn encode(self, families: &[MetricFamily]) -> Result<Vec<u8>, Error> {
+    /// The client library refuses a family: a defect of its emitter. Text has no such case.
+    pub fn encode(self, families: &[Family]) -> Result<Vec<u8>, Error> {
         match self {
-            Format::Text => Ok(text(families)?.into_bytes()),
+            Format::Text => Ok(text(families).into_bytes()),
             Format::Protobuf => {
                 let mut bytes = Vec::new();
-                ProtobufEncoder::new().encode(families, &mut bytes)?;
+                // One at a time: a message takes some times the memory of its family.
+                for family in families {
+                    ProtobufEncoder::new().encode(&[family.to_proto()], &mut bytes)?;
+                }
                 Ok(bytes)
             }
         }

@@ -4,9 +4,11 @@
 //! and emits with `out.put(&ENTRIES, [cpu, state], value)`: a wrong number of label values does not compile. The
 //! generated reference, the dashboards' checks and the rules' checks all read the same statics through [`Desc`].
 
-use std::collections::BTreeMap;
+mod family;
 
-use prometheus::proto::{self, LabelPair, MetricFamily, MetricType};
+use prometheus::proto;
+
+pub use self::family::{Family, Sample};
 
 /// What a metric's value means over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +102,11 @@ impl<const L: usize> Metric<L> {
 /// A sample that is not a finite number is not published: whoever emits has to leave out what it does not know.
 #[derive(Debug, Default)]
 pub struct Sink {
-    families: Vec<(&'static str, MetricFamily)>,
+    /// The metric of each family.
+    descs: Vec<&'static Desc>,
+    families: Vec<Family>,
+    /// The family used last.
+    last: usize,
 }
 
 impl Sink {
@@ -117,24 +123,10 @@ impl Sink {
         value: f64,
     ) {
         debug_assert!(value.is_finite(), "{} = {value}", metric.0.name);
-        if !value.is_finite() {
-            return;
+        debug_assert_ne!(metric.0.kind, Kind::Histogram, "{}", metric.0.name);
+        if value.is_finite() && metric.0.kind != Kind::Histogram {
+            self.family(&metric.0).push(&labels, value);
         }
-        let mut sample = labelled(&metric.0, labels);
-        match metric.0.kind {
-            Kind::Counter => {
-                let mut counter = proto::Counter::new();
-                counter.set_value(value);
-                sample.set_counter(counter);
-            }
-            Kind::Gauge => {
-                let mut gauge = proto::Gauge::new();
-                gauge.set_value(value);
-                sample.set_gauge(gauge);
-            }
-            Kind::Histogram => debug_assert!(false, "{} is a histogram", metric.0.name),
-        }
-        self.family(&metric.0).mut_metric().push(sample);
     }
 
     /// Adds one histogram.
@@ -145,9 +137,9 @@ impl Sink {
         histogram: proto::Histogram,
     ) {
         debug_assert_eq!(metric.0.kind, Kind::Histogram, "{}", metric.0.name);
-        let mut sample = labelled(&metric.0, labels);
-        sample.set_histogram(histogram);
-        self.family(&metric.0).mut_metric().push(sample);
+        if metric.0.kind == Kind::Histogram {
+            self.family(&metric.0).push_histogram(&labels, histogram);
+        }
     }
 
     /// Adds one 0/1 sample for each of `values`, 1 where it is `current`: every known value is always present, so that
@@ -165,72 +157,37 @@ impl Sink {
     }
 
     /// The families collected so far, in the order of their first sample.
-    pub fn into_families(self) -> Vec<MetricFamily> {
+    pub fn into_families(self) -> Vec<Family> {
         self.families
-            .into_iter()
-            .map(|(_, family)| family)
-            .collect()
     }
 
-    fn family(&mut self, desc: &'static Desc) -> &mut MetricFamily {
-        // Few families a sink, and mostly the one used last: a scan from the end beats hashing.
-        let found = self
-            .families
-            .iter()
-            .rposition(|(name, _)| std::ptr::eq(*name, desc.name));
-        let at = found.unwrap_or_else(|| {
-            let mut family = MetricFamily::new();
-            family.set_name(desc.name.to_owned());
-            family.set_help(desc.help.to_owned());
-            family.set_field_type(match desc.kind {
-                Kind::Counter => MetricType::COUNTER,
-                Kind::Gauge => MetricType::GAUGE,
-                Kind::Histogram => MetricType::HISTOGRAM,
-            });
-            self.families.push((desc.name, family));
-            self.families.len() - 1
-        });
-        &mut self.families[at].1
-    }
-}
-
-fn labelled<const L: usize>(desc: &Desc, values: [&str; L]) -> proto::Metric {
-    let mut sample = proto::Metric::new();
-    let pairs = desc.labels.iter().zip(values).map(|(name, value)| {
-        let mut pair = LabelPair::new();
-        pair.set_name((*name).to_owned());
-        pair.set_value(value.to_owned());
-        pair
-    });
-    sample.set_label(pairs.collect());
-    sample
-}
-
-/// Joins families of several sources into one list, sorted by name, with families of the same name made one.
-pub fn merge(sources: impl IntoIterator<Item = Vec<MetricFamily>>) -> Vec<MetricFamily> {
-    let mut by_name = BTreeMap::<String, MetricFamily>::new();
-    for mut family in sources.into_iter().flatten() {
-        match by_name.get_mut(family.name()) {
-            Some(known) => known.mut_metric().append(&mut family.take_metric()),
+    fn family(&mut self, desc: &'static Desc) -> &mut Family {
+        // A collector fills one family, or several in turn: the one used last, or the one after it.
+        let (before, after) = self.descs.split_at(self.last);
+        let mut round = after.iter().chain(before);
+        self.last = match round.position(|known| std::ptr::eq(*known, desc)) {
+            Some(steps) => (self.last + steps) % self.descs.len(),
             None => {
-                by_name.insert(family.name().to_owned(), family);
+                self.descs.push(desc);
+                self.families.push(Family::of(desc));
+                self.families.len() - 1
             }
-        }
+        };
+        &mut self.families[self.last]
     }
-    by_name.into_values().collect()
 }
 
-/// The value of the label `name` of a sample.
-pub fn label<'m>(sample: &'m proto::Metric, name: &str) -> Option<&'m str> {
-    sample
-        .get_label()
-        .iter()
-        .find(|pair| pair.name() == name)
-        .map(LabelPair::value)
+/// Joins families of several sources into one list, sorted by name, with families of the same metric made one.
+pub fn merge(sources: impl IntoIterator<Item = Vec<Family>>) -> Vec<Family> {
+    let mut families: Vec<Family> = sources.into_iter().flatten().collect();
+    // Stable, so samples stay in the order of their sources.
+    families.sort_by(|a, b| a.name().cmp(b.name()));
+    families.dedup_by(|later, earlier| earlier.absorb(later));
+    families
 }
 
 /// The first family called `name`.
-pub fn family<'f>(families: &'f [MetricFamily], name: &str) -> Option<&'f MetricFamily> {
+pub fn family<'f>(families: &'f [Family], name: &str) -> Option<&'f Family> {
     families.iter().find(|family| family.name() == name)
 }
 
@@ -251,15 +208,12 @@ mod tests {
         let families = sink.into_families();
         assert_eq!(families.len(), 2);
         let entries = family(&families, "test_entries_total").unwrap();
-        assert_eq!(entries.get_metric().len(), 2);
-        assert_eq!(label(&entries.get_metric()[1], "cpu"), Some("1"));
+        let cpus: Vec<_> = entries.samples().map(|s| s.label("cpu")).collect();
+        assert_eq!(cpus, [Some("0"), Some("1")]);
+        assert_eq!(entries.samples().next().unwrap().label("mode"), None);
         let mode = family(&families, "test_mode").unwrap();
-        let values: Vec<f64> = mode
-            .get_metric()
-            .iter()
-            .map(|m| m.get_gauge().value())
-            .collect();
-        assert_eq!(values, [0.0, 1.0]);
+        let values: Vec<_> = mode.samples().map(Sample::value).collect();
+        assert_eq!(values, [Some(0.0), Some(1.0)]);
     }
 
     #[test]
@@ -270,15 +224,47 @@ mod tests {
         assert!(sink.into_families().is_empty());
     }
 
+    /// Metrics that take turns in any order find their own family again.
+    #[test]
+    fn samples_in_turn_go_to_their_own_family() {
+        static OTHER: Metric<0> = Metric::gauge("test_other", "Other.", &[]);
+        let mut sink = Sink::new();
+        for turn in 0..6 {
+            let cpu = turn.to_string();
+            if turn % 3 != 1 {
+                sink.put(&OTHER, [], f64::from(turn));
+            }
+            sink.put(&ENTRIES, [&cpu, ""], 1.0);
+            sink.put_state(&MODE, &["on", "off"], "on", |mode| [mode]);
+        }
+        let families = sink.into_families();
+        let counts: Vec<_> = families
+            .iter()
+            .map(|f| (f.name(), f.samples().len()))
+            .collect();
+        assert_eq!(
+            counts,
+            [
+                ("test_other", 4),
+                ("test_entries_total", 6),
+                ("test_mode", 12)
+            ]
+        );
+    }
+
     #[test]
     fn merging_keeps_one_family_a_name() {
         let one = |cpu| {
             let mut sink = Sink::new();
-            sink.put(&ENTRIES, [cpu, "1"], 1.0);
+            sink.put_state(&MODE, &["on"], "on", |mode| [mode]);
+            sink.put(&ENTRIES, [cpu, "é"], 1.0);
             sink.into_families()
         };
-        let merged = merge([one("0"), one("1")]);
-        assert_eq!(merged.len(), 1);
-        assert_eq!(merged[0].get_metric().len(), 2);
+        let merged = merge([one("0"), one("10"), one("2")]);
+        assert_eq!(merged.len(), 2);
+        let labels: Vec<Vec<_>> = merged[0].samples().map(|s| s.labels().collect()).collect();
+        let expected = ["0", "10", "2"].map(|cpu| vec![("cpu", cpu), ("state", "é")]);
+        assert_eq!(labels, expected);
+        assert_eq!(merged[1].name(), "test_mode");
     }
 }

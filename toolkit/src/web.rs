@@ -22,13 +22,13 @@ use std::time::Duration;
 
 use hyper_util::server::graceful::GracefulShutdown;
 use maud::Markup;
-use prometheus::proto::MetricFamily;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use self::config::WebConfig;
 pub use self::listen::ListenError;
 use self::listen::Listeners;
+use crate::metric::Family;
 use crate::{flags, systemd};
 
 /// Requests under way have this long when the program ends.
@@ -53,10 +53,7 @@ pub trait Site: Send + Sync + 'static {
     /// The page at `/`.
     fn page(&self) -> impl Future<Output = Markup> + Send;
     /// The families for `/metrics`, sorted by name.
-    fn metrics(
-        &self,
-        query: Query,
-    ) -> impl Future<Output = Result<Vec<MetricFamily>, Refusal>> + Send;
+    fn metrics(&self, query: Query) -> impl Future<Output = Result<Vec<Family>, Refusal>> + Send;
     /// Whether the program does its work; the reason if not.
     ///
     /// # Errors

@@ -15,8 +15,7 @@ mod limits;
 mod meter;
 mod powercap;
 
-use prometheus::proto;
-use toolkit::metric::{Metric, Sink, label};
+use toolkit::metric::{Metric, Sample, Sink};
 
 use self::limits::Limits;
 use self::meter::Meters;
@@ -103,10 +102,10 @@ impl Collector for Rapl {
 
 /// Whether a sample of [`ENERGY`] may be added up with its like: the MMIO driver shows the same counters as the MSR
 /// driver, and domains inside a package, such as `core`, are in it already.
-pub fn counts_once(sample: &proto::Metric, all: &[&proto::Metric]) -> bool {
-    let name = label(sample, "name").unwrap_or_default();
+pub fn counts_once(sample: Sample<'_>, all: &[Sample<'_>]) -> bool {
+    let name = sample.label("name").unwrap_or_default();
     let outermost = name.starts_with("package-") || name == "dram" || name.starts_with("psys");
-    let is_msr = |sample: &proto::Metric| label(sample, "control_type") == Some("intel-rapl");
-    let twin = |other: &&proto::Metric| is_msr(other) && label(other, "name") == Some(name);
+    let is_msr = |sample: Sample<'_>| sample.label("control_type") == Some("intel-rapl");
+    let twin = |other: &Sample<'_>| is_msr(*other) && other.label("name") == Some(name);
     outermost && (is_msr(sample) || !all.iter().any(twin))
 }

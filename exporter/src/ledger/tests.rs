@@ -43,16 +43,14 @@ impl Host {
         let mut out = Sink::new();
         self.ledger.emit(&mut out);
         let families = out.into_families();
-        let samples = family(&families, metric.name)?.get_metric();
-        let fits = |sample: &&proto::Metric| {
-            let values: Vec<_> = sample.get_label().iter().map(|pair| pair.value()).collect();
-            values == labels
+        let mut samples = family(&families, metric.name)?.samples();
+        let fits = |sample: &Sample<'_>| {
+            sample
+                .labels()
+                .map(|(_, value)| value)
+                .eq(labels.iter().copied())
         };
-        let sample = samples.iter().find(fits)?;
-        Some(match metric.kind {
-            toolkit::metric::Kind::Counter => sample.get_counter().value(),
-            _ => sample.get_gauge().value(),
-        })
+        samples.find(fits)?.value()
     }
 
     fn seconds(&self, profile: &str) -> Option<f64> {

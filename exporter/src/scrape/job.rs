@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use prometheus::proto::MetricFamily;
 use tokio::sync::oneshot;
-use toolkit::metric::{Sink, merge};
+use toolkit::metric::{Family, Sink, merge};
 
 use super::{Families, Selection};
 
@@ -24,7 +23,7 @@ pub(super) struct Job {
     /// The slot being run, and since when.
     pub(super) running: Option<(usize, Instant)>,
     /// What the collectors that ran have published.
-    pub(super) parts: Vec<Vec<MetricFamily>>,
+    pub(super) parts: Vec<Vec<Family>>,
     replies: Vec<oneshot::Sender<Families>>,
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nix::sys::stat::Mode;
-use toolkit::metric::{Metric, family, label};
+use toolkit::metric::{Metric, family};
 
 use super::*;
 use crate::collector::{Collector, Cost, Info, State};
@@ -81,7 +81,7 @@ fn state(scraper: &Scraper, index: usize) -> (State, String) {
 
 fn value(families: &Families, name: &str) -> Option<f64> {
     let family = family(families, name)?;
-    Some(family.get_metric()[0].get_gauge().value())
+    family.samples().next()?.value()
 }
 
 const LONG: Duration = Duration::from_secs(10);
@@ -95,12 +95,11 @@ async fn every_outcome_is_published_as_a_state_set() {
     assert_eq!(value(&families, "test_value"), None);
     assert_eq!(value(&families, "test_steady_value"), Some(1.0));
     let states = family(&families, "wakelag_scrape_collector_state").unwrap();
-    assert_eq!(states.get_metric().len(), 2 * State::NAMES.len());
+    assert_eq!(states.samples().len(), 2 * State::NAMES.len());
     let on: Vec<_> = states
-        .get_metric()
-        .iter()
-        .filter(|sample| sample.get_gauge().value() == 1.0)
-        .map(|sample| (label(sample, "collector"), label(sample, "state")))
+        .samples()
+        .filter(|sample| sample.value() == Some(1.0))
+        .map(|sample| (sample.label("collector"), sample.label("state")))
         .collect();
     assert_eq!(
         on,
@@ -138,7 +137,7 @@ async fn a_selection_runs_what_it_names() {
     assert_eq!(value(&families, "test_value"), None);
     assert_eq!(value(&families, "test_steady_value"), Some(1.0));
     let states = family(&families, "wakelag_scrape_collector_state").unwrap();
-    assert_eq!(states.get_metric().len(), State::NAMES.len());
+    assert_eq!(states.samples().len(), State::NAMES.len());
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 use super::settled::MAX_PROFILES;
 use super::*;
 use crate::engine::Timings;
-use toolkit::metric::{family, label};
+use toolkit::metric::family;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -30,11 +30,11 @@ fn profiles(recorder: &Recorder) -> Vec<(String, u64)> {
     let Some(service) = family(&families, "wakelag_probe_service_seconds") else {
         return Vec::new();
     };
-    let of = |metric: &prometheus::proto::Metric| {
-        let profile = label(metric, "profile").unwrap().to_owned();
-        (profile, metric.get_histogram().get_sample_count())
-    };
-    service.get_metric().iter().map(of).collect()
+    let counts = service.samples().map(|sample| {
+        let profile = sample.label("profile").unwrap().to_owned();
+        (profile, sample.histogram().unwrap().get_sample_count())
+    });
+    counts.collect()
 }
 
 #[test]
@@ -43,11 +43,15 @@ fn every_outcome_and_counter_is_there_from_the_start() {
     recorder().emit(&mut sink);
     let families = sink.into_families();
     let queries = family(&families, "wakelag_probe_queries_total").unwrap();
-    assert_eq!(queries.get_metric().len(), Outcome::ALL.len());
+    assert_eq!(queries.samples().len(), Outcome::ALL.len());
     for name in ["dropped", "reconnects", "warm_ups"] {
         let name = format!("wakelag_probe_{name}_total");
         let counter = family(&families, &name).unwrap();
-        assert_eq!(counter.get_metric()[0].get_counter().value(), 0.0, "{name}");
+        assert_eq!(
+            counter.samples().next().unwrap().value(),
+            Some(0.0),
+            "{name}"
+        );
     }
     // What did not happen has no distribution.
     assert!(families.iter().all(|f| !f.name().ends_with("_seconds")));
@@ -89,7 +93,15 @@ fn service_and_response_and_rows_are_told_apart() {
     let families = sink.into_families();
     let sum_ms = |name: &str, at: usize| {
         let family = family(&families, &format!("wakelag_probe_{name}_seconds")).unwrap();
-        (family.get_metric()[at].get_histogram().get_sample_sum() * 1e3).round()
+        (family
+            .samples()
+            .nth(at)
+            .unwrap()
+            .histogram()
+            .unwrap()
+            .get_sample_sum()
+            * 1e3)
+            .round()
     };
     assert_eq!(sum_ms("service", 0), 3.0);
     assert_eq!(sum_ms("response", 0), 4.0);
@@ -156,9 +168,18 @@ fn a_reconnect_is_a_connect_and_no_query() {
     recorder.emit(&mut sink);
     let families = sink.into_families();
     let reconnects = family(&families, "wakelag_probe_reconnects_total").unwrap();
-    assert_eq!(reconnects.get_metric()[0].get_counter().value(), 2.0);
+    assert_eq!(reconnects.samples().next().unwrap().value(), Some(2.0));
     let phase = family(&families, "wakelag_probe_phase_seconds").unwrap();
-    assert_eq!(phase.get_metric()[0].get_histogram().get_sample_count(), 3);
+    assert_eq!(
+        phase
+            .samples()
+            .next()
+            .unwrap()
+            .histogram()
+            .unwrap()
+            .get_sample_count(),
+        3
+    );
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn every_machine_has_one_head_a_family_and_no_timestamps() {
         let host = Host::new(&machine, |_| {});
         for _ in 0..2 {
             let families = support::scrape(&host.exporter);
-            let text = toolkit::exposition::text(&families).unwrap();
+            let text = toolkit::exposition::text(&families);
             let mut types = BTreeMap::new();
             for line in text.lines() {
                 if let Some(head) = line.strip_prefix("# TYPE ") {

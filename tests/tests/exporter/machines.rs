@@ -26,7 +26,7 @@ fn a_collector_that_is_well_has_published_something_and_one_that_is_not_there_no
             let outcome = standing.outcome.unwrap();
             let name = standing.info.name;
             let published = standing.info.metrics.iter().any(|desc| {
-                family(&families, desc.name).is_some_and(|family| !family.get_metric().is_empty())
+                family(&families, desc.name).is_some_and(|family| family.samples().len() > 0)
             });
             match outcome.state {
                 State::Ok => assert!(published, "{machine}: {name} is ok and says nothing"),
@@ -54,14 +54,9 @@ fn everything_that_can_be_asked_for_is_one_exposition() {
         names.dedup();
         assert_eq!(names.len(), count, "{machine}");
         for family in &families {
-            let labels = |metric: &prometheus::proto::Metric| {
-                let labels = metric
-                    .get_label()
-                    .iter()
-                    .map(|label| label.name().to_owned());
-                labels.collect::<Vec<_>>()
-            };
-            let mut all = family.get_metric().iter().map(labels);
+            let mut all = family
+                .samples()
+                .map(|sample| sample.labels().map(|(name, _)| name).collect::<Vec<_>>());
             let first = all.next().unwrap();
             assert!(
                 all.all(|labels| labels == first),

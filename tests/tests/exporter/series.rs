@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use exporter::collector::State;
 use exporter::site::Exporter;
-use prometheus::proto::MetricFamily;
 use tests::fixture::{self, Fixture};
+use toolkit::metric::Family;
 
 use crate::support;
 
@@ -80,8 +80,8 @@ pub(crate) fn unwell(exporter: &Exporter) -> Vec<String> {
 ///
 /// # Panics
 /// If two samples have the same name and labels.
-pub(crate) fn series(families: &[MetricFamily]) -> Series {
-    of_text(&toolkit::exposition::text(families).unwrap())
+pub(crate) fn series(families: &[Family]) -> Series {
+    of_text(&toolkit::exposition::text(families))
 }
 
 /// The same of what a program has answered.

@@ -8,9 +8,8 @@ use exporter::args::{Kernel, enabled, with_collectors};
 use exporter::collector::{Outcome, State};
 use exporter::collectors::Flags;
 use exporter::site::Exporter;
-use prometheus::proto::{Metric, MetricFamily};
 use tests::fixture::Fixture;
-use toolkit::metric::{family, label};
+use toolkit::metric::{Family, Sample, family};
 
 /// An exporter of all default collectors over `machine`.
 pub fn exporter(machine: &Fixture) -> Exporter {
@@ -58,7 +57,7 @@ fn configured_to_check(
 }
 
 /// One scrape of everything.
-pub fn scrape(exporter: &Exporter) -> Vec<MetricFamily> {
+pub fn scrape(exporter: &Exporter) -> Vec<Family> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -67,21 +66,16 @@ pub fn scrape(exporter: &Exporter) -> Vec<MetricFamily> {
 }
 
 /// The value of the one sample of `name` that has all of `labels`.
-pub fn value(families: &[MetricFamily], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
-    let fits = |sample: &&Metric| labels.iter().all(|(n, v)| label(sample, n) == Some(v));
+pub fn value(families: &[Family], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    let fits = |sample: &Sample<'_>| labels.iter().all(|(n, v)| sample.label(n) == Some(v));
     let family = family(families, name)?;
-    let mut samples = family.get_metric().iter().filter(fits);
+    let mut samples = family.samples().filter(fits);
     let sample = samples.next()?;
     assert!(
         samples.next().is_none(),
         "{name}: more than one sample has {labels:?}"
     );
-    let counter = sample.get_counter();
-    Some(if counter.has_value() {
-        counter.value()
-    } else {
-        sample.get_gauge().value()
-    })
+    sample.value()
 }
 
 /// How `collector` ended its last run.

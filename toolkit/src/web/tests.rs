@@ -20,7 +20,7 @@ impl Site for Sample {
         html! { h1 { "hello" } }
     }
 
-    async fn metrics(&self, query: Query) -> Result<Vec<MetricFamily>, Refusal> {
+    async fn metrics(&self, query: Query) -> Result<Vec<Family>, Refusal> {
         let _gate = self.gate.acquire().await;
         if let Some((key, _)) = query.first() {
             return Err(Refusal::BadRequest(format!("{key}: no such collector")));
