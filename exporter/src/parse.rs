@@ -115,6 +115,18 @@ pub fn word(text: &str) -> Result<String, ParseError> {
     }
 }
 
+/// The first two numbers of `osrelease`: `6.1.0-57-amd64\n` is Linux 6.1.
+///
+/// # Errors
+/// There are no two numbers with a full stop between at its beginning.
+pub fn release(text: &str) -> Result<(u32, u32), ParseError> {
+    let bad = || ParseError::new(1, format!("{:?} is no release of Linux", text.trim()));
+    let (major, rest) = text.split_once('.').ok_or_else(bad)?;
+    let minor = rest.split(|c: char| !c.is_ascii_digit()).next();
+    let number = |word: &str| u32::try_from(digits(word).map_err(|_| bad())?).map_err(|_| bad());
+    Ok((number(major)?, number(minor.unwrap_or_default())?))
+}
+
 /// A file that holds `0` or `1`.
 ///
 /// # Errors
@@ -196,6 +208,25 @@ mod tests {
     fn words_keep_their_inner_blanks() {
         assert_eq!(word("haltpoll idle\n"), Ok("haltpoll idle".to_owned()));
         assert!(word("\n").is_err());
+    }
+
+    #[test]
+    fn releases() {
+        assert_eq!(release("5.10.0-46-amd64\n"), Ok((5, 10)));
+        assert_eq!(release("6.12.117+deb12-amd64\n"), Ok((6, 12)));
+        assert_eq!(release("7.2-rc1\n"), Ok((7, 2)));
+        for bad in [
+            "",
+            "\n",
+            "6\n",
+            "6.\n",
+            ".1\n",
+            "v6.1\n",
+            "+6.1\n",
+            "4294967296.1\n",
+        ] {
+            assert!(release(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]
