@@ -33,7 +33,7 @@ impl Speed {
     pub(super) fn new(root: &Root) -> Self {
         let release = root.parse_once(root.proc("sys/kernel/osrelease"), parse::release);
         Speed {
-            // A release that is not told, or not understood, is watched as an old one.
+            // A release that is not told, or not understood, is watched as an old one; `settings` says what is wrong.
             known_free: release.is_ok_and(|it| it >= FREE_SINCE),
             ..Speed::default()
         }

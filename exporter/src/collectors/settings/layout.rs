@@ -245,7 +245,10 @@ impl PolicyFiles {
 /// was preempted, as the 10 ms of `scaling_cur_freq` can, and trying would be the disturbance itself. It errs to one side
 /// only: a distribution's older kernel that has the change is taken for one that has not.
 fn amd_epp_is_free(root: &Root) -> bool {
-    let release = root.parse_once(root.proc("sys/kernel/osrelease"), parse::release);
-    // A release that is not told, or not understood, is taken for an old one.
-    release.is_ok_and(|release| release >= (6, 14))
+    // A release that is not understood is taken for an old one.
+    let lenient = |text: &str| Ok(parse::release(text).ok());
+    let release = root.parse_once(root.proc("sys/kernel/osrelease"), lenient);
+    root.optional(release)
+        .flatten()
+        .is_some_and(|release| release >= (6, 14))
 }
