@@ -98,7 +98,9 @@ fn what_a_user_is_told(lab: &Transcript) {
         "/sys/class/powercap/intel-rapl:0/energy_uj: Permission denied\n\
          Since Linux 5.10 energy is for root only (CVE-2020-8694).\n\
          Give the process CAP_DAC_READ_SEARCH (systemd: AmbientCapabilities=CAP_DAC_READ_SEARCH), \
-         or run it as root without any other capability."
+         or run it as root without any other capability, or have a udev rule open the files \
+         (docs/operations.md). For --collector.rapl.source=perf it takes CAP_PERFMON, or CAP_SYS_ADMIN where \
+         /proc/sys/kernel/perf_event_paranoid is above 2."
     );
     // Well, but not with everything.
     let settings = said(report, "settings");
