@@ -46,10 +46,62 @@ pub fn field(line: usize, field: &str) -> Result<u64, ParseError> {
 /// # Errors
 /// Anything else, or a number over 2^64 - 1, as a sentence.
 pub fn digits(word: &str) -> Result<u64, String> {
-    if !word.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("{word:?} is not a number"));
+    let (number, length) = leading_digits(word.as_bytes());
+    if (1..=SAFE_DIGITS).contains(&length) && length == word.len() {
+        return Ok(number);
     }
-    word.parse().map_err(|error| format!("{word:?}: {error}"))
+    let is_digits = length == word.len();
+    let number = is_digits.then(|| word.parse().ok()).flatten();
+    number.ok_or_else(|| no_number(word))
+}
+
+/// The whole numbers of a line, which white space parts.
+///
+/// What is no number of 64 bits is an error in its place, as a sentence.
+pub fn numbers(line: &str) -> impl Iterator<Item = Result<u64, String>> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        rest = rest.trim_ascii_start();
+        let bytes = rest.as_bytes();
+        let (number, length) = leading_digits(bytes);
+        if (1..=SAFE_DIGITS).contains(&length)
+            && bytes.get(length).is_none_or(u8::is_ascii_whitespace)
+        {
+            rest = &rest[length..];
+            return Some(Ok(number));
+        }
+        let end = bytes.iter().position(u8::is_ascii_whitespace);
+        let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = behind;
+        (!word.is_empty()).then(|| digits(word))
+    })
+}
+
+/// As many digits as always fit.
+const SAFE_DIGITS: usize = 19;
+
+/// The number `text` begins with, and how many digits it has. Of more than [`SAFE_DIGITS`] the number may be wrong.
+///
+/// Without a check at each digit: a large host has 50 000 numbers in a scrape.
+fn leading_digits(text: &[u8]) -> (u64, usize) {
+    let (mut number, mut length) = (0_u64, 0);
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        length += 1;
+    }
+    (number, length)
+}
+
+#[cold]
+fn no_number(word: &str) -> String {
+    match word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty() {
+        true => format!("{word:?} is over {}", u64::MAX),
+        false => format!("{word:?} is not a number"),
+    }
 }
 
 /// A file that holds one line of text: `menu\n`.
@@ -61,6 +113,18 @@ pub fn word(text: &str) -> Result<String, ParseError> {
         "" => Err(ParseError::new(1, "empty")),
         word => Ok(word.to_owned()),
     }
+}
+
+/// The first two numbers of `osrelease`: `6.1.0-57-amd64\n` is Linux 6.1.
+///
+/// # Errors
+/// There are no two numbers with a full stop between at its beginning.
+pub fn release(text: &str) -> Result<(u32, u32), ParseError> {
+    let bad = || ParseError::new(1, format!("{:?} is no release of Linux", text.trim()));
+    let (major, rest) = text.split_once('.').ok_or_else(bad)?;
+    let minor = rest.split(|c: char| !c.is_ascii_digit()).next();
+    let number = |word: &str| u32::try_from(digits(word).map_err(|_| bad())?).map_err(|_| bad());
+    Ok((number(major)?, number(minor.unwrap_or_default())?))
 }
 
 /// A file that holds `0` or `1`.
@@ -132,9 +196,37 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_a_line_are_those_of_its_words() {
+        let line = " 7\t18446744073709551615  18446744073709551616 -1 x é 0\u{a0}1 08 ";
+        let words: Vec<_> = line.split_ascii_whitespace().map(digits).collect();
+        assert_eq!(super::numbers(line).collect::<Vec<_>>(), words);
+        assert_eq!(words.iter().filter(|word| word.is_err()).count(), 5);
+        assert_eq!(super::numbers(" \n").count(), 0);
+    }
+
+    #[test]
     fn words_keep_their_inner_blanks() {
         assert_eq!(word("haltpoll idle\n"), Ok("haltpoll idle".to_owned()));
         assert!(word("\n").is_err());
+    }
+
+    #[test]
+    fn releases() {
+        assert_eq!(release("5.10.0-46-amd64\n"), Ok((5, 10)));
+        assert_eq!(release("6.12.117+deb12-amd64\n"), Ok((6, 12)));
+        assert_eq!(release("7.2-rc1\n"), Ok((7, 2)));
+        for bad in [
+            "",
+            "\n",
+            "6\n",
+            "6.\n",
+            ".1\n",
+            "v6.1\n",
+            "+6.1\n",
+            "4294967296.1\n",
+        ] {
+            assert!(release(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Kernel files under `--path.procfs`, `--path.sysfs` and `--path.devfs`: the only place that opens them.
 //!
 //! A file that stays is opened once and read by `pread` from then on, which costs a fifth to a ninth of opening it
-//! each time. Reading is the whole of what happens here: nothing is ever written, locked or watched.
+//! each time; only a file that knows no position, as the numbers of debugfs, is opened for each read. Reading is the
+//! whole of what happens here: nothing is ever written, locked or watched.
 
 mod dir;
 mod kept;

@@ -61,14 +61,18 @@ impl Spread {
     /// A setting of the whole host.
     pub fn of_host(value: impl Into<String>) -> Self {
         let mut spread = Spread::default();
-        spread.add(value, 1);
+        spread.0.insert(value.into(), 1);
         spread
     }
 
     /// Counts `cpus` more CPUs at `value`.
-    pub fn add(&mut self, value: impl Into<String>, cpus: usize) {
-        if cpus > 0 {
-            *self.0.entry(value.into()).or_default() += cpus;
+    pub fn add(&mut self, value: &str, cpus: usize) {
+        if cpus == 0 {
+            return;
+        }
+        match self.0.get_mut(value) {
+            Some(count) => *count += cpus,
+            None => drop(self.0.insert(value.to_owned(), cpus)),
         }
     }
 

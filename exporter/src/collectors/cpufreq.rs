@@ -5,14 +5,16 @@
 //! Kernel: 2.6; Documentation/admin-guide/pm/cpufreq.rst.
 //! Absent: no frequency driver, as on most virtual machines; `stats` with drivers that have no frequency table.
 //! Denied: nothing of what is read; `cpuinfo_cur_freq` interrupts the CPU and is not read.
-//! Cost: A. On x86 before Linux 5.19 `scaling_cur_freq` interrupts the CPU and sleeps: that is recognised by how long it
-//! takes, and then the file is left alone.
+//! Cost: A. On x86 before Linux 5.19 `scaling_cur_freq` interrupts a busy CPU and sleeps: that is recognised within a few
+//! reads, and then the file is left alone.
 
 mod policy;
+mod speed;
 
 use toolkit::metric::{Metric, Roll, Sink};
 
-use self::policy::{PolicyFiles, Speed};
+use self::policy::PolicyFiles;
+use self::speed::Speed;
 use crate::collector::{Collector, Cost, Info};
 use crate::cpus;
 use crate::parse::{self, ParseError};
@@ -72,7 +74,7 @@ pub struct Cpufreq {
     /// The online CPUs that policies were looked for with; none to look again.
     scanned: Option<Vec<u32>>,
     policies: Vec<PolicyFiles>,
-    speed: Speed,
+    speed: Option<Speed>,
 }
 
 /// Frequencies of one policy, in kHz.
@@ -135,10 +137,12 @@ impl Collector for Cpufreq {
             }
             self.scanned = Some(online).filter(|_| well);
         }
+        let speed = self.speed.get_or_insert_with(|| Speed::new(root));
         let mut readings = Vec::with_capacity(self.policies.len());
         for policy in &mut self.policies {
-            readings.push(policy.read(root, &mut self.speed));
+            readings.push(policy.read(root, speed));
         }
+        speed.scraped();
         if self.policies.iter().any(PolicyFiles::is_gone) | root.take_replaced() {
             self.scanned = None;
         }

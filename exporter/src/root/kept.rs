@@ -1,7 +1,7 @@
 //! Kernel files whose descriptors stay open, within what the process may have open.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,6 +74,8 @@ pub struct Kept {
     pub(super) path: Arc<Path>,
     length: Length,
     keep: bool,
+    /// The kernel knows no position in it: each read is the next one.
+    in_order: bool,
     open: Option<Open>,
     replaced: bool,
 }
@@ -84,6 +86,7 @@ impl Kept {
             path: path.into(),
             length,
             keep: true,
+            in_order: false,
             open: None,
             replaced: false,
         }
@@ -103,12 +106,17 @@ impl Kept {
     }
 
     /// Reads the whole file into `buffer`; the number of bytes. A descriptor whose file went away and came back (a CPU
-    /// taken offline, a driver changed) is opened again.
+    /// taken offline, a driver changed) is opened again. One that can only be read in order, as most numbers of debugfs,
+    /// is opened for each read.
     pub(super) fn read(&mut self, paths: &Paths, buffer: &mut Vec<u8>) -> io::Result<usize> {
         let was_open = self.open.is_some();
         let mut length = self.read_open(paths, buffer);
         self.replaced = false;
-        if was_open && length.as_ref().is_err_and(is_gone) {
+        if length.as_ref().is_err_and(|error| is(error, Errno::ESPIPE)) {
+            (self.in_order, self.keep) = (true, false);
+            length = self.read_open(paths, buffer);
+        }
+        if was_open && length.as_ref().is_err_and(|error| is(error, Errno::ENODEV)) {
             self.open = None;
             length = self.read_open(paths, buffer);
             self.replaced = length.is_ok();
@@ -132,7 +140,12 @@ impl Kept {
         let file = &self.open.insert(open).file;
         let mut length = 0;
         loop {
-            let read = match file.read_at(&mut buffer[length..], length as u64) {
+            let rest = &mut buffer[length..];
+            let read = match self.in_order {
+                true => (&*file).read(rest),
+                false => file.read_at(rest, length as u64),
+            };
+            let read = match read {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
             };
@@ -151,8 +164,8 @@ impl Kept {
     }
 }
 
-fn is_gone(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(Errno::ENODEV as i32)
+fn is(error: &io::Error, errno: Errno) -> bool {
+    error.raw_os_error() == Some(errno as i32)
 }
 
 /// An open descriptor, counted while it lives.

@@ -117,3 +117,20 @@ fn a_device_is_not_kept_open() {
     assert_eq!(bytes, Ok(vec![10, 0, 0, 0]));
     assert_eq!(root.paths.open_files(), 0);
 }
+
+/// A FIFO stands for the numbers of debugfs, which answer pread with ESPIPE: `nonseekable_open` in the kernel.
+#[test]
+fn a_file_of_debugfs_that_knows_no_position_is_read_in_order_and_opened_each_time() {
+    let dir = tree();
+    let path = dir.path().join("sys/migration_cost_ns");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let root = root(dir.path());
+    let mut file = root.sys("migration_cost_ns");
+    for number in [500_000, 750_000] {
+        std::thread::scope(|scope| {
+            scope.spawn(|| std::fs::write(&path, format!("{number}\n")).unwrap());
+            assert_eq!(root.parse(&mut file, parse::number), Ok(number));
+        });
+        assert_eq!(root.paths.open_files(), 0);
+    }
+}

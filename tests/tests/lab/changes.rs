@@ -1,9 +1,23 @@
 //! The governor and the scheduler's statistics are switched.
 
+use crate::PROFILE;
 use crate::acpi::CPUS;
-use crate::{PROFILE, lab};
+use crate::frequency::{FREE, INTERRUPTS};
+use crate::room::{Room, test};
+use crate::transcript::Transcript;
 
-pub(crate) const STEPS: &str = r#"
+pub(crate) const ROOM: Room = Room {
+    name: "changes",
+    steps: STEPS,
+    tests: &[
+        test!(a_governor_that_is_switched_makes_another_profile),
+        test!(the_governor_performance_asks_for_the_highest_frequency).since(FREE, INTERRUPTS),
+        test!(cpus_with_governors_of_their_own_are_mixed),
+        test!(statistics_of_the_scheduler_come_and_go_with_the_switch),
+    ],
+};
+
+const STEPS: &str = r#"
 scrape governor.before
 clock governor.begin
 set_all performance $cpu/cpufreq/policy*/scaling_governor
@@ -22,9 +36,7 @@ echo 0 >/proc/sys/kernel/sched_schedstats
 scrape schedstats.off.again
 "#;
 
-#[test]
-fn a_governor_that_is_switched_makes_another_profile() {
-    let lab = lab();
+fn a_governor_that_is_switched_makes_another_profile(lab: &Transcript) {
     let (before, after) = (
         lab.scrape("governor.before"),
         lab.scrape("governor.performance"),
@@ -39,8 +51,7 @@ fn a_governor_that_is_switched_makes_another_profile() {
         after.value("wakelag_setting_ratio{setting=\"governor\",value=\"schedutil\"}"),
         0.0
     );
-    let changes = "wakelag_profile_changes_total";
-    assert_eq!(after.value(changes), before.value(changes) + 1.0);
+    assert_eq!(after.profile_changes_since(&before), 1.0);
     let during = lab.time_s("governor.begin")..lab.time_s("governor.end") + 1.0;
     for changed in [
         "wakelag_profile_last_change_timestamp_seconds",
@@ -51,39 +62,37 @@ fn a_governor_that_is_switched_makes_another_profile() {
             "{changed} is not in {during:?}"
         );
     }
-    let idle = "wakelag_setting_last_change_timestamp_seconds{setting=\"idle_limit\"}";
-    assert_eq!(after.value(idle), before.value(idle));
+    assert_eq!(after.settings_changed_since(&before), ["governor"]);
 }
 
-#[test]
-fn the_governor_performance_asks_for_the_highest_frequency() {
-    let after = lab().scrape("governor.performance");
+fn the_governor_performance_asks_for_the_highest_frequency(lab: &Transcript) {
+    let after = lab.scrape("governor.performance");
     for cpu in 0..CPUS {
         let of = |what: &str| after.value(&format!("wakelag_cpu_{what}{{cpu=\"{cpu}\"}}"));
         assert_eq!(of("scaling_frequency_hertz"), of("frequency_max_hertz"));
     }
 }
 
-#[test]
-fn cpus_with_governors_of_their_own_are_mixed() {
-    let mixed = lab().scrape("governor.mixed");
+fn cpus_with_governors_of_their_own_are_mixed(lab: &Transcript) {
+    let mixed = lab.scrape("governor.mixed");
     assert_eq!(mixed.profile(), "mixed/idle<=C3@250us/smt=on");
     assert_eq!(
         mixed.value("wakelag_setting_ratio{setting=\"governor\",value=\"schedutil\"}"),
         0.25
     );
-    assert_eq!(lab().scrape("governor.after").profile(), PROFILE);
+    let after = lab.scrape("governor.after");
+    assert_eq!(after.profile(), PROFILE);
+    assert_eq!(after.settings_changed_since(&mixed), ["governor"]);
 }
 
-#[test]
-fn statistics_of_the_scheduler_come_and_go_with_the_switch() {
-    let on = lab().scrape("schedstats.on");
+fn statistics_of_the_scheduler_come_and_go_with_the_switch(lab: &Transcript) {
+    let on = lab.scrape("schedstats.on");
     let counted = [
         "wakelag_schedstat_wakeups_total",
         "wakelag_schedstat_schedules_total",
         "wakelag_sched_domain_balances_total",
     ];
-    for off in ["schedstats.off", "schedstats.off.again"].map(|name| lab().scrape(name)) {
+    for off in ["schedstats.off", "schedstats.off.again"].map(|name| lab.scrape(name)) {
         assert_eq!(off.value("wakelag_schedstat_enabled"), 0.0);
         for family in counted {
             assert_eq!(
@@ -97,7 +106,6 @@ fn statistics_of_the_scheduler_come_and_go_with_the_switch() {
                 .len(),
             CPUS
         );
-        assert_eq!(off.troubles(), []);
     }
     assert_eq!(on.value("wakelag_schedstat_enabled"), 1.0);
     for family in counted {
@@ -107,5 +115,9 @@ fn statistics_of_the_scheduler_come_and_go_with_the_switch() {
             "{family}: {series:?}"
         );
     }
-    assert_eq!(on.troubles(), []);
+    for scrape in [&on, &lab.scrape("schedstats.off.again")] {
+        let before = lab.scrape("schedstats.off");
+        assert_eq!(scrape.settings_changed_since(&before), [""; 0]);
+        assert_eq!(scrape.profile_changes_since(&before), 0.0, "no setting");
+    }
 }

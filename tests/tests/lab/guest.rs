@@ -19,15 +19,20 @@ const PATIENCE: Duration = Duration::from_secs(330);
 const COMMAND_LINE: &str = "console=ttyS0 quiet nokaslr no_timer_check tsc=reliable mitigations=off panic=-1 \
     random.trust_cpu=1 cryptomgr.notests isolcpus=3 nohz_full=3 rcu_nocbs=3 irqaffinity=0 nowatchdog";
 
-/// Goes through `steps` and returns what they printed.
+/// Boots the kernel in `kernel`, goes through `steps` and returns what they printed.
 ///
 /// # Errors
 /// Whatever is missing or goes wrong, as a sentence.
-pub(crate) fn run(steps: &str) -> Result<Transcript, String> {
-    let kernel = kernel()?;
+pub(crate) fn run(kernel: &Path, steps: &str) -> Result<Transcript, String> {
+    if !kernel.join("release").exists() {
+        let dir = kernel.display();
+        return Err(format!(
+            "no kernel in {dir}: run tests/lab/fetch target/lab"
+        ));
+    }
     let scratch = tempfile::tempdir().map_err(|error| format!("no scratch directory: {error}"))?;
     let file = |name: &str| scratch.path().join(name);
-    let image = initramfs(&kernel, steps, scratch.path())?;
+    let image = initramfs(kernel, steps, scratch.path())?;
     fs::write(file("power.asl"), acpi::source()).unwrap();
     let mut iasl = Command::new("iasl");
     finish(iasl.arg("-p").args([file("power"), file("power.asl")]))?;
@@ -107,15 +112,6 @@ fn wait(mut machine: Machine) -> Result<(), String> {
     ))
 }
 
-/// The kernel that `tests/lab/fetch` has unpacked.
-fn kernel() -> Result<PathBuf, String> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/lab");
-    match dir.join("release").exists() {
-        true => Ok(dir),
-        false => Err("there is no kernel in target/lab: run tests/lab/fetch target/lab".to_owned()),
-    }
-}
-
 /// Everything the machine has for files, packed.
 fn initramfs(kernel: &Path, steps: &str, scratch: &Path) -> Result<PathBuf, String> {
     let tree = scratch.join("tree");
@@ -129,14 +125,17 @@ fn initramfs(kernel: &Path, steps: &str, scratch: &Path) -> Result<PathBuf, Stri
     put(&init, "init")?;
     fs::set_permissions(tree.join("init"), fs::Permissions::from_mode(0o755)).unwrap();
     put(Path::new("/bin/busybox"), "bin/busybox")?;
-    let exporter = binary("wakelag-exporter");
-    put(&exporter, "bin/wakelag-exporter")?;
-    let libraries = finish(Command::new("ldd").arg(&exporter))?;
-    for library in libraries
-        .split_whitespace()
-        .filter(|word| word.starts_with('/'))
-    {
-        put(Path::new(library), library)?;
+    let programs = [
+        (binary("wakelag-exporter"), "bin/wakelag-exporter"),
+        (PathBuf::from("/usr/bin/setpriv"), "bin/setpriv"),
+    ];
+    for (program, to) in programs {
+        put(&program, to)?;
+        let libraries = finish(Command::new("ldd").arg(&program))?;
+        let words = libraries.split_whitespace();
+        for library in words.filter(|word| word.starts_with('/')) {
+            put(Path::new(library), library)?;
+        }
     }
     for module in fs::read_dir(kernel)
         .unwrap()

@@ -55,6 +55,20 @@ impl Transcript {
         Scrape(samples.collect())
     }
 
+    /// The scrapes there are, by name.
+    pub(crate) fn scrapes(&self) -> Vec<&str> {
+        let sections = self.0.iter();
+        let scrapes =
+            sections.filter(|(_, text)| text.contains("\nwakelag_scrape_collector_state"));
+        scrapes.map(|(name, _)| &**name).collect()
+    }
+
+    /// How long the machine was up when `clock` was printed.
+    pub(crate) fn uptime_s(&self, clock: &str) -> f64 {
+        let uptime = self.text(clock).split(' ').next().unwrap();
+        uptime.parse().unwrap()
+    }
+
     /// When `clock` was printed, seconds since 1970.
     pub(crate) fn time_s(&self, clock: &str) -> f64 {
         self.text(clock).lines().nth(1).unwrap().parse().unwrap()
@@ -64,8 +78,10 @@ impl Transcript {
 impl Scrape {
     /// The one sample of `series`.
     pub(crate) fn value(&self, series: &str) -> f64 {
-        self.get(series)
-            .unwrap_or_else(|| panic!("no {series} in {self:#?}"))
+        self.get(series).unwrap_or_else(|| {
+            let family = series.split('{').next().unwrap_or_default();
+            panic!("no {series} among {:#?}", self.series(family, ""))
+        })
     }
 
     /// The one sample of `series`, if there is one.
@@ -100,6 +116,23 @@ impl Scrape {
             panic!("not one profile is active: {self:#?}");
         };
         series.split('"').nth(1).unwrap()
+    }
+
+    /// The settings with another date of their last change than `earlier`.
+    pub(crate) fn settings_changed_since(&self, earlier: &Scrape) -> Vec<&str> {
+        let dated = self.series("wakelag_setting_last_change_timestamp_seconds", "");
+        let changed = dated
+            .into_iter()
+            .filter(|(series, date)| earlier.get(series) != Some(*date));
+        changed
+            .map(|(series, _)| series.split('"').nth(1).unwrap())
+            .collect()
+    }
+
+    /// Changes of the profile that were counted since `earlier`.
+    pub(crate) fn profile_changes_since(&self, earlier: &Scrape) -> f64 {
+        let changes = "wakelag_profile_changes_total";
+        self.value(changes) - earlier.value(changes)
     }
 
     /// Collectors that have not ended `ok` or `absent`, and errors counted.

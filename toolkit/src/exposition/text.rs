@@ -18,76 +18,133 @@ pub fn text(families: &[Family]) -> String {
             out.push('\n');
         }
         out.extend(["# TYPE ", name, " ", family.kind().word(), "\n"]);
+        let plain = family.is_without(b"\\\n\"");
+        let [line, bucket, sum, count] =
+            ["", "_bucket", "_sum", "_count"].map(|suffix| Line::new(family, suffix, plain));
         for sample in family.samples() {
             if let Some(value) = sample.value() {
-                line(&mut out, [name, ""], sample, None, value);
+                line.write(&mut out, sample, None, value);
             }
-            if let Some(distribution) = sample.histogram() {
-                histogram(&mut out, name, sample, distribution);
+            let Some(histogram) = sample.histogram() else {
+                continue;
+            };
+            for (le, upto) in buckets(histogram) {
+                bucket.write(&mut out, sample, Some(le), upto as f64);
             }
+            sum.write(&mut out, sample, None, histogram.get_sample_sum());
+            count.write(&mut out, sample, None, histogram.get_sample_count() as f64);
         }
     }
     out
 }
 
-fn histogram(out: &mut String, name: &str, sample: Sample<'_>, histogram: &proto::Histogram) {
-    let count = histogram.get_sample_count() as f64;
+/// The upper bound of each bucket with the observations up to it; the last bound is infinite.
+fn buckets(histogram: &proto::Histogram) -> impl Iterator<Item = (f64, u64)> {
     let buckets = histogram.get_bucket();
-    for bucket in buckets {
-        let (le, upto) = (bucket.upper_bound(), bucket.cumulative_count() as f64);
-        line(out, [name, "_bucket"], sample, Some(le), upto);
-    }
-    if buckets
-        .last()
-        .is_none_or(|last| last.upper_bound() != f64::INFINITY)
-    {
-        line(out, [name, "_bucket"], sample, Some(f64::INFINITY), count);
-    }
-    let sum = histogram.get_sample_sum();
-    line(out, [name, "_sum"], sample, None, sum);
-    line(out, [name, "_count"], sample, None, count);
+    let all = buckets
+        .iter()
+        .map(|bucket| (bucket.upper_bound(), bucket.cumulative_count()));
+    let last = buckets.last().map(|bucket| bucket.upper_bound());
+    let whole =
+        (last != Some(f64::INFINITY)).then(|| (f64::INFINITY, histogram.get_sample_count()));
+    all.chain(whole)
 }
 
-fn line(out: &mut String, name: [&str; 2], sample: Sample<'_>, le: Option<f64>, value: f64) {
-    name.into_iter().for_each(|part| out.push_str(part));
-    let mut separator = '{';
-    for (label, text) in sample.labels() {
-        out.push(separator);
-        out.push_str(label);
-        out.push_str("=\"");
-        escape(out, text, true);
-        out.push('"');
-        separator = ',';
-    }
-    if let Some(le) = le {
-        out.push(separator);
-        out.push_str("le=\"");
-        match le == f64::INFINITY {
-            true => out.push_str("+Inf"),
-            false => number(out, le),
+/// What the lines of a family have in common.
+struct Line {
+    /// What stands before each label value: `name{first="`, then `",second="`.
+    before: Vec<String>,
+    /// What stands before the value of `le`, which comes last.
+    before_le: String,
+    /// What stands before the value.
+    end: String,
+    /// Whether label values need no escapes.
+    plain: bool,
+}
+
+impl Line {
+    fn new(family: &Family, suffix: &str, plain: bool) -> Self {
+        let name = format!("{}{suffix}", family.name());
+        let labels = family.labels().iter().enumerate();
+        Line {
+            before: labels
+                .map(|(index, label)| match index {
+                    0 => format!("{name}{{{label}=\""),
+                    _ => format!("\",{label}=\""),
+                })
+                .collect(),
+            before_le: match family.labels() {
+                [] => format!("{name}{{le=\""),
+                _ => "\",le=\"".to_owned(),
+            },
+            end: match family.labels() {
+                [] => format!("{name} "),
+                _ => "\"} ".to_owned(),
+            },
+            plain,
         }
-        out.push('"');
-        separator = ',';
     }
-    if separator == ',' {
-        out.push('}');
+
+    fn write(&self, out: &mut String, sample: Sample<'_>, le: Option<f64>, value: f64) {
+        for (before, (_, text)) in self.before.iter().zip(sample.labels()) {
+            out.push_str(before);
+            match self.plain {
+                true => out.push_str(text),
+                false => escape(out, text, true),
+            }
+        }
+        match le {
+            Some(le) => {
+                out.push_str(&self.before_le);
+                match le == f64::INFINITY {
+                    true => out.push_str("+Inf"),
+                    false => number(out, le),
+                }
+                out.push_str("\"} ");
+            }
+            None => out.push_str(&self.end),
+        }
+        number(out, value);
+        out.push('\n');
     }
-    out.push(' ');
-    number(out, value);
-    out.push('\n');
 }
 
-/// As `Display` prints it; whole numbers, which most are, without looking for their shortest decimals. Crates that find
-/// those faster round a tie to even where `Display` rounds it up: 674.82525634765625.
+/// As `Display` prints it, without its search for the shortest decimals where they are known: whole numbers, and times
+/// and energies, which were whole nano- or microunits. Crates that search faster round a tie to even where `Display`
+/// rounds it up: 674.82525634765625.
 fn number(out: &mut String, value: f64) {
     let whole = value as i64;
     let is_whole = whole as f64 == value && whole.unsigned_abs() < 1 << 53;
     if is_whole && (whole != 0 || value.is_sign_positive()) {
         out.push_str(itoa::Buffer::new().format(whole));
-    } else {
+    } else if !decimals(out, value, 9) && !decimals(out, value, 6) {
         // Writing to a string cannot fail.
         let _ = write!(out, "{value}");
     }
+}
+
+/// Writes a positive `value` that is a whole number of 10^-`places`; `false`, and nothing written, if it is not.
+///
+/// Numbers of up to 15 digits are told apart by an `f64`. So if one of them gives `value`, no other of as many digits
+/// does, and without its zeros at the end it is the shortest.
+fn decimals(out: &mut String, value: f64, places: u32) -> bool {
+    let unit = 10_u64.pow(places);
+    let scaled = (value * unit as f64).round();
+    if !(scaled > 0.0 && scaled < 1e15 && scaled / unit as f64 == value) {
+        return false;
+    }
+    let (whole, mut rest) = (scaled as u64 / unit, scaled as u64 % unit);
+    let mut digits = places as usize;
+    while digits > 1 && rest.is_multiple_of(10) {
+        (rest, digits) = (rest / 10, digits - 1);
+    }
+    let mut buffer = itoa::Buffer::new();
+    out.push_str(buffer.format(whole));
+    out.push('.');
+    let rest = buffer.format(rest);
+    (rest.len()..digits).for_each(|_| out.push('0'));
+    out.push_str(rest);
+    true
 }
 
 fn escape(out: &mut String, text: &str, quotes: bool) {
@@ -122,6 +179,35 @@ mod tests {
             text,
             "# HELP test_info Says \"who\".\n# TYPE test_info gauge\ntest_info{name=\"a\\\"b\\\\c\\nd\"} 1\n"
         );
+    }
+
+    /// Whatever the units a number was counted in.
+    #[test]
+    fn numbers_are_as_display_prints_them() {
+        // A linear congruential generator: the same numbers in each run.
+        let mut state = 1_u64;
+        for _ in 0..200_000 {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            let bits = state >> (state >> 58);
+            for value in [
+                bits as f64,
+                bits as f64 / 1e9,
+                bits as f64 / 1e6,
+                bits as f64 / 100.0,
+            ]
+            .into_iter()
+            .chain(Some(f64::from_bits(bits)).filter(|value| value.is_finite()))
+            {
+                let mut out = String::new();
+                number(&mut out, value);
+                assert_eq!(out, value.to_string());
+                out.clear();
+                number(&mut out, -value);
+                assert_eq!(out, (-value).to_string());
+            }
+        }
     }
 
     /// The client library's encoder is slow and right.

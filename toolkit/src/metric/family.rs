@@ -96,7 +96,7 @@ impl Family {
     }
 
     /// Names of the labels, in the order of their values.
-    pub(super) fn labels(&self) -> &[&'static str] {
+    pub(crate) fn labels(&self) -> &[&'static str] {
         &self.labels
     }
 
@@ -163,6 +163,16 @@ impl Family {
         self.texts.push_str(&other.texts);
         self.ends.extend(other.ends.iter().map(|end| start + end));
         true
+    }
+
+    /// Whether no label value has one of `bytes`, looked at all at once.
+    pub(crate) fn is_without(&self, bytes: &[u8]) -> bool {
+        let has = |byte: &u8| {
+            self.texts
+                .bytes()
+                .fold(false, |has, other| has | (other == *byte))
+        };
+        !bytes.iter().any(has)
     }
 
     /// About how long the family is as text, in bytes.

@@ -1,18 +1,12 @@
 //! The files of one frequency policy.
 
-use std::time::{Duration, Instant};
-
 use nix::errno::Errno;
 
+use super::speed::Speed;
 use super::{Reading, time_in_state};
 use crate::cpus::Policy;
 use crate::parse::{self, ParseError};
 use crate::root::{Dir, Error, Kept, Root, absent};
-
-/// How often reading a frequency may take long before it is taken for a kernel that sleeps.
-const SLOW_READS: u32 = 3;
-/// A kernel that interrupts the CPU sleeps at least 10 ms in the read; a read of memory takes some microseconds.
-const SLOW: Duration = Duration::from_millis(8);
 
 /// The files of one policy that change, and what does not.
 #[derive(Debug)]
@@ -28,16 +22,6 @@ pub(super) struct PolicyFiles {
     transitions: Option<Kept>,
     time_in_state: Option<Kept>,
     gone: bool,
-}
-
-/// Whether reading the current frequency is free on this kernel.
-///
-/// x86 before Linux 5.19 interrupts the CPU twice and sleeps 10 ms between, at every read more than a second after the
-/// last. A read that was just preempted looks the same, so it takes three slow ones in a row, at the pace of scrapes.
-#[derive(Debug, Default)]
-pub(super) struct Speed {
-    known_free: bool,
-    slow: u32,
 }
 
 impl PolicyFiles {
@@ -86,9 +70,7 @@ impl PolicyFiles {
             ..Reading::default()
         };
         if speed.allows() && self.current.is_some() {
-            let started = Instant::now();
-            reading.current_khz = read(&mut self.current);
-            speed.took(started.elapsed());
+            reading.current_khz = speed.watch(|| read(&mut self.current));
         }
         if let Some(average) = &mut self.average {
             // An idle CPU has no average, and an arm64 kernel without activity monitors has none at all.
@@ -110,29 +92,6 @@ impl PolicyFiles {
     }
 }
 
-impl Speed {
-    fn allows(&self) -> bool {
-        self.slow < SLOW_READS
-    }
-
-    fn took(&mut self, time: Duration) {
-        if self.known_free {
-            return;
-        }
-        if time < SLOW {
-            self.known_free = true;
-            return;
-        }
-        self.slow += 1;
-        if !self.allows() {
-            tracing::warn!(
-                "reading scaling_cur_freq takes {} ms on this kernel: it interrupts the CPU, so current frequencies are left out",
-                time.as_millis()
-            );
-        }
-    }
-}
-
 /// A frequency in kHz. Drivers that do not know it print `<unknown>` or `<unsupported>`.
 fn khz(text: &str) -> Result<Option<u64>, ParseError> {
     if text.starts_with('<') {
@@ -151,23 +110,5 @@ mod tests {
         assert_eq!(khz("<unknown>\n"), Ok(None));
         assert_eq!(khz("<unsupported>\n"), Ok(None));
         assert!(khz("fast\n").is_err());
-    }
-
-    #[test]
-    fn three_slow_reads_are_a_kernel_that_sleeps_and_one_fast_read_proves_the_contrary() {
-        let slow = Duration::from_millis(20);
-        let mut speed = Speed::default();
-        speed.took(slow);
-        speed.took(slow);
-        assert!(speed.allows());
-        speed.took(slow);
-        assert!(!speed.allows());
-
-        let mut speed = Speed::default();
-        speed.took(slow);
-        speed.took(Duration::from_micros(3));
-        speed.took(slow);
-        speed.took(slow);
-        assert!(speed.allows());
     }
 }

@@ -9,7 +9,7 @@
 //! The cpu lines are the same in all three, so that a version to come still gives its cpu lines.
 
 use super::file::{Balance, Cpu, Domain, ImbalanceKinds, Schedstat};
-use crate::parse::{ParseError, digits as number};
+use crate::parse::{self, ParseError, digits as number};
 
 /// How a version writes its domains.
 #[derive(Clone, Copy)]
@@ -48,6 +48,8 @@ pub const LAST_KNOWN_VERSION: u64 = 17;
 
 /// Numbers after the three idle types.
 const DOMAIN_TAIL: usize = 12;
+/// Numbers of a domain in the version that has the most.
+const MAX_DOMAIN_NUMBERS: usize = 3 * 11 + DOMAIN_TAIL;
 const CPU_NUMBERS: usize = 9;
 
 /// Reads `/proc/schedstat`.
@@ -129,12 +131,11 @@ fn index(word: &str, kind: &str) -> Option<Result<u32, String>> {
 
 fn cpu(cpu: u32, rest: &str) -> Result<Cpu, String> {
     let mut numbers = [0; CPU_NUMBERS];
-    let mut words = rest.split_ascii_whitespace();
-    for (found, slot) in numbers.iter_mut().enumerate() {
-        let word = words
+    let mut found = parse::numbers(rest);
+    for (index, slot) in numbers.iter_mut().enumerate() {
+        *slot = found
             .next()
-            .ok_or_else(|| format!("{found} numbers for cpu{cpu} instead of {CPU_NUMBERS}"))?;
-        *slot = number(word)?;
+            .ok_or_else(|| format!("{index} numbers for cpu{cpu} instead of {CPU_NUMBERS}"))??;
     }
     // The second is kept from the O(1) scheduler and always 0.
     let [
@@ -163,28 +164,35 @@ fn cpu(cpu: u32, rest: &str) -> Result<Cpu, String> {
 }
 
 fn domain(domain: u32, rest: &str, layout: Layout) -> Result<Domain, String> {
-    let mut words = rest.split_ascii_whitespace();
-    let name = if layout.named {
-        Some(words.next().ok_or("a domain without a name")?.to_owned())
-    } else {
-        None
+    let (name, rest) = match layout.named {
+        true => {
+            let (name, rest) = rest.split_once(' ').ok_or("a domain without a name")?;
+            (Some(name.to_owned()), rest)
+        }
+        false => (None, rest),
     };
-    let mask = words.next().ok_or("a domain without a mask")?;
+    let (mask, rest) = rest.split_once(' ').ok_or("a domain without a mask")?;
     if !mask
         .bytes()
         .all(|byte| byte.is_ascii_hexdigit() || byte == b',')
     {
         return Err(format!("{mask:?} is not a mask of CPUs"));
     }
-    let numbers = words.map(number).collect::<Result<Vec<u64>, String>>()?;
     let want = 3 * layout.balance_numbers + DOMAIN_TAIL;
-    if numbers.len() != want {
+    let (mut numbers, mut found) = ([0; MAX_DOMAIN_NUMBERS], 0);
+    for parsed in parse::numbers(rest) {
+        let parsed = parsed?;
+        if let Some(slot) = numbers.get_mut(found) {
+            *slot = parsed;
+        }
+        found += 1;
+    }
+    if found != want {
         return Err(format!(
-            "{} numbers for domain{domain} instead of {want}",
-            numbers.len()
+            "{found} numbers for domain{domain} instead of {want}"
         ));
     }
-    let (types, tail) = numbers.split_at(3 * layout.balance_numbers);
+    let (types, tail) = numbers[..want].split_at(3 * layout.balance_numbers);
     let mut types = types.chunks_exact(layout.balance_numbers).map(balance);
     let (Some(first), Some(second), Some(newly_idle)) = (types.next(), types.next(), types.next())
     else {

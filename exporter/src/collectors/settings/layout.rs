@@ -245,10 +245,10 @@ impl PolicyFiles {
 /// was preempted, as the 10 ms of `scaling_cur_freq` can, and trying would be the disturbance itself. It errs to one side
 /// only: a distribution's older kernel that has the change is taken for one that has not.
 fn amd_epp_is_free(root: &Root) -> bool {
-    let release = root.parse_once(root.proc("sys/kernel/osrelease"), parse::word);
-    let release = root.optional(release).unwrap_or_default();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map(|n| n.parse::<u32>().unwrap_or_default());
-    (numbers.next(), numbers.next()) >= (Some(6), Some(14))
+    // A release that is not understood is taken for an old one.
+    let lenient = |text: &str| Ok(parse::release(text).ok());
+    let release = root.parse_once(root.proc("sys/kernel/osrelease"), lenient);
+    root.optional(release)
+        .flatten()
+        .is_some_and(|release| release >= (6, 14))
 }

@@ -209,7 +209,7 @@ fn errors_name_the_line() {
         ),
         (
             "version 16\ncpu0 0 0 0 0 0 0 18446744073709551616 0 0\n",
-            "line 2: \"18446744073709551616\": number too large to fit in target type",
+            "line 2: \"18446744073709551616\" is over 18446744073709551615",
         ),
         (
             "version 16\ncpu4294967296 0 0 0 0 0 0 0 0 0\n",

@@ -8,6 +8,7 @@
 #include <linux/powercap.h>
 
 #define RANGE_UJ 262143328850ULL
+#define LIMIT_UW 65000000ULL
 
 static ulong energy_uj;
 module_param(energy_uj, ulong, 0644);
@@ -33,22 +34,34 @@ static const struct powercap_zone_ops ops = {
 	.get_max_energy_range_uj = range,
 };
 
-/* The framework takes no zone that could not limit power, though this one has no limits. */
-static int get_limit(struct powercap_zone *zone, int id, u64 *value)
+/* One limit, which nobody can change. A driver has no window for each limit, and then answers this. */
+static int get_limit(struct powercap_zone *zone, int id, u64 *uw)
+{
+	*uw = LIMIT_UW;
+	return 0;
+}
+
+static int get_window(struct powercap_zone *zone, int id, u64 *us)
 {
 	return -ENODATA;
 }
 
-static int set_limit(struct powercap_zone *zone, int id, u64 value)
+static int set(struct powercap_zone *zone, int id, u64 value)
 {
-	return -ENODATA;
+	return -EPERM;
+}
+
+static const char *limit_name(struct powercap_zone *zone, int id)
+{
+	return "long_term";
 }
 
 static const struct powercap_zone_constraint_ops limits = {
 	.get_power_limit_uw = get_limit,
-	.set_power_limit_uw = set_limit,
-	.get_time_window_us = get_limit,
-	.set_time_window_us = set_limit,
+	.set_power_limit_uw = set,
+	.get_time_window_us = get_window,
+	.set_time_window_us = set,
+	.get_name = limit_name,
 };
 
 static int __init zone_init(void)
@@ -56,7 +69,7 @@ static int __init zone_init(void)
 	rapl = powercap_register_control_type(NULL, "intel-rapl", NULL);
 	if (IS_ERR(rapl))
 		return PTR_ERR(rapl);
-	package = powercap_register_zone(NULL, rapl, "package-0", NULL, &ops, 0, &limits);
+	package = powercap_register_zone(NULL, rapl, "package-0", NULL, &ops, 1, &limits);
 	if (IS_ERR(package)) {
 		powercap_unregister_control_type(rapl);
 		return PTR_ERR(package);
