@@ -3,41 +3,25 @@
 // clippy.toml allows these in test functions; here the helpers beside them are tests too.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+#[path = "mysql/lanes.rs"]
+mod lanes;
+#[path = "harness/real.rs"]
+mod real;
 
-use probe::config::{self, Config};
-use probe::engine::{self, Failure, Outcome, Phases, Session};
-use probe::prober::Prober;
+use probe::config::Config;
+use probe::engine::Outcome;
+use real::{connect, failure, wait_until};
 use tests::certificates::Authority;
 use tests::mariadb::Mariadb;
-use toolkit::metric::{Sink, family};
 
 /// A configuration of one target `t` over `address`, with a workload `w`.
 fn config(address: &str, user: &str, rest: &str, query: &str, workload: &str) -> Config {
-    let text = format!(
-        "targets:\n  - name: t\n    engine: mysql\n    address: {address}\n    user: {user}\n    \
-         node: n\n    workloads: [w, point-select]\n{rest}\
-         workloads:\n  - name: w\n    query: {query}\n    pattern: {{every: 20ms}}\n{workload}"
-    );
-    config::parse(Path::new("/tmp/probe.yaml"), &text).unwrap()
+    real::config("mysql", address, user, rest, query, workload)
 }
 
 fn over_unix(server: &Mariadb, rest: &str, query: &str, workload: &str) -> Config {
     let address = format!("unix:{}", server.socket().display());
     config(&address, "root", rest, query, workload)
-}
-
-/// Connects for the workload at `index`.
-fn connect(config: &Config, index: usize) -> (Result<Box<dyn Session>, Failure>, Phases) {
-    let target = &config.targets[0];
-    let mut phases = Phases::default();
-    let session = engine::of(target).connect(&target.workloads[index], &mut phases);
-    (session, phases)
-}
-
-fn failure<T>(outcome: Result<T, Failure>) -> Failure {
-    outcome.err().expect("this was to fail")
 }
 
 #[test]
@@ -291,71 +275,4 @@ fn tls_is_as_the_mode_says_or_none() {
         let refused = failure(with(tls).0);
         assert_eq!(refused.outcome, outcome, "{tls}: {refused}");
     }
-}
-
-/// The sum of a counter over the series whose label `name` is `value`.
-fn counter(prober: &Prober, metric: &str, name: &str, value: &str) -> f64 {
-    let mut sink = Sink::new();
-    prober.emit(&mut sink);
-    let families = sink.into_families();
-    let Some(found) = family(&families, metric) else {
-        return 0.0;
-    };
-    let matching = found.samples().filter(|s| s.label(name) == Some(value));
-    matching.map(|s| s.value().unwrap()).sum()
-}
-
-fn queries(prober: &Prober, result: &str) -> f64 {
-    counter(prober, "wakelag_probe_queries_total", "result", result)
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-#[test]
-fn lanes_go_on_by_themselves_after_a_killed_session_and_a_restart() {
-    let mut server = Mariadb::start(&[]);
-    let mut config = over_unix(&server, "", "SELECT 1", "");
-    config.targets[0].workloads.truncate(1);
-    server.sql("CREATE USER probe@localhost");
-    if let config::Access::Mysql(access) = &mut config.targets[0].access {
-        access.user = "probe".to_owned();
-    }
-    let prober = Prober::start(config).unwrap();
-    let reconnects = || counter(&prober, "wakelag_probe_reconnects_total", "workload", "w");
-    let goes_on = |after: &str| {
-        let so_far = queries(&prober, "ok");
-        wait_until(after, || queries(&prober, "ok") > so_far + 3.0);
-    };
-    let ours = "information_schema.processlist WHERE user = 'probe'";
-    goes_on("the start");
-    assert_eq!(server.sql(&format!("SELECT count(*) FROM {ours}")), "1");
-    let id = server.sql(&format!("SELECT id FROM {ours}"));
-    server.sql(&format!("KILL {id}"));
-    wait_until("reconnect", || reconnects() == 1.0);
-    goes_on("a killed session");
-    assert_eq!(queries(&prober, "disconnected"), 1.0);
-
-    server.stop();
-    wait_until("refused", || queries(&prober, "refused") > 0.0);
-    server.go();
-    wait_until("reconnect", || reconnects() == 2.0);
-    goes_on("a restart");
-    assert_eq!(server.sql(&format!("SELECT count(*) FROM {ours}")), "1");
-    let info = "wakelag_probe_target_info";
-    assert_eq!(counter(&prober, info, "engine", "mariadb"), 1.0);
-    assert_eq!(counter(&prober, info, "transport", "unix"), 1.0);
-    prober.stop();
-    wait_until("good-bye", || {
-        server.sql(&format!("SELECT count(*) FROM {ours}")) == "0"
-    });
-    assert_eq!(
-        server.sql("SHOW GLOBAL STATUS LIKE 'Aborted_clients'"),
-        "Aborted_clients\t0"
-    );
 }

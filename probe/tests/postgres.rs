@@ -11,43 +11,26 @@ mod authentication;
 mod between;
 #[path = "postgres/pipeline.rs"]
 mod pipeline;
+#[path = "harness/real.rs"]
+mod real;
 #[path = "postgres/secured.rs"]
 mod secured;
 
-use std::path::Path;
-use std::time::{Duration, Instant};
-
 use probe::config::{self, Config};
-use probe::engine::{self, Failure, Outcome, Phases, Session};
+use probe::engine::Outcome;
 use probe::prober::Prober;
+use real::{connect, counter, failure, queries, wait_until};
 use tests::postgres::Postgres;
-use toolkit::metric::{Sink, family};
 
 /// A configuration of one target `t` over `address`, with a workload `w`.
 fn config(address: &str, user: &str, rest: &str, query: &str, workload: &str) -> Config {
-    let text = format!(
-        "targets:\n  - name: t\n    engine: postgres\n    address: {address}\n    database: postgres\n    user: {user}\n    \
-         node: n\n    workloads: [w, point-select]\n{rest}\
-         workloads:\n  - name: w\n    query: {query}\n    pattern: {{every: 20ms}}\n{workload}"
-    );
-    config::parse(Path::new("/tmp/probe.yaml"), &text).unwrap()
+    let rest = format!("    database: postgres\n{rest}");
+    real::config("postgres", address, user, &rest, query, workload)
 }
 
 fn over_unix(server: &Postgres, rest: &str, query: &str, workload: &str) -> Config {
     let address = format!("unix:{}", server.socket().display());
     config(&address, "postgres", rest, query, workload)
-}
-
-/// Connects for the workload at `index`.
-fn connect(config: &Config, index: usize) -> (Result<Box<dyn Session>, Failure>, Phases) {
-    let target = &config.targets[0];
-    let mut phases = Phases::default();
-    let session = engine::of(target).connect(&target.workloads[index], &mut phases);
-    (session, phases)
-}
-
-fn failure<T>(outcome: Result<T, Failure>) -> Failure {
-    outcome.err().expect("this was to fail")
 }
 
 #[test]
@@ -196,30 +179,6 @@ fn the_probes_own_rows_are_made_once_or_asked_for() {
         server.sql("SELECT count(*), min(id), max(id) FROM wakelag.point"),
         "1000|1|1000"
     );
-}
-
-/// The sum of a counter over the series whose label `name` is `value`.
-fn counter(prober: &Prober, metric: &str, name: &str, value: &str) -> f64 {
-    let mut sink = Sink::new();
-    prober.emit(&mut sink);
-    let families = sink.into_families();
-    let Some(found) = family(&families, metric) else {
-        return 0.0;
-    };
-    let matching = found.samples().filter(|s| s.label(name) == Some(value));
-    matching.map(|s| s.value().unwrap()).sum()
-}
-
-fn queries(prober: &Prober, result: &str) -> f64 {
-    counter(prober, "wakelag_probe_queries_total", "result", result)
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

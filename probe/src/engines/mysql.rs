@@ -24,10 +24,9 @@ use std::time::Instant;
 
 use self::conversation::Conversation;
 use self::session::MysqlSession;
-use super::dial::Dialer;
-use super::tls;
+use super::dial::{Dialer, Opened};
 use crate::config::{Server, Timeout};
-use crate::engine::{Engine, Failure, Outcome, Phases, Session};
+use crate::engine::{Engine, Failure, Phases, Session};
 use crate::workload::Workload;
 
 /// A way to a MySQL or MariaDB server.
@@ -55,16 +54,15 @@ impl Engine for Mysql {
         workload: &Workload,
         phases: &mut Phases,
     ) -> Result<Box<dyn Session>, Failure> {
-        let password = self.server.read_password()?;
-        // Read at each connect, as the password is.
-        let tls = self.server.tls.as_ref().map(tls::Client::read).transpose();
-        let tls = tls.map_err(|(key, message)| {
-            Failure::fatal(Outcome::Tls, format!("tls: {key}: {message}"))
-        })?;
-        let deadline = Instant::now() + self.timeout.connect;
-        let mut wire = self.dialer.dial(&self.server.address, deadline, phases)?;
-        let begun = Instant::now();
-        wire.begin(deadline.saturating_duration_since(begun))?;
+        let opened = self
+            .dialer
+            .open(&self.server, self.timeout.connect, phases)?;
+        let Opened {
+            wire,
+            tls,
+            password,
+            begun,
+        } = opened;
         let mut server = Conversation::new(wire);
         let greeting = greeting::read(&mut server)?;
         if let Some(client) = &tls {

@@ -20,10 +20,9 @@ use postgres_protocol::message::frontend;
 
 use self::conversation::Conversation;
 use self::session::PostgresSession;
-use super::dial::Dialer;
-use super::tls;
+use super::dial::{Dialer, Opened};
 use crate::config::{Server, Timeout};
-use crate::engine::{Engine, Failure, Outcome, Phases, Session};
+use crate::engine::{Engine, Failure, Phases, Session};
 use crate::workload::Workload;
 
 /// A way to a PostgreSQL server.
@@ -76,16 +75,15 @@ impl Engine for Postgres {
         workload: &Workload,
         phases: &mut Phases,
     ) -> Result<Box<dyn Session>, Failure> {
-        let password = self.server.read_password()?;
-        // Read at each connect, as the password is.
-        let tls = self.server.tls.as_ref().map(tls::Client::read).transpose();
-        let tls = tls.map_err(|(key, message)| {
-            Failure::fatal(Outcome::Tls, format!("tls: {key}: {message}"))
-        })?;
-        let deadline = Instant::now() + self.timeout.connect;
-        let mut wire = self.dialer.dial(&self.server.address, deadline, phases)?;
-        let mut begun = Instant::now();
-        wire.begin(deadline.saturating_duration_since(begun))?;
+        let opened = self
+            .dialer
+            .open(&self.server, self.timeout.connect, phases)?;
+        let Opened {
+            mut wire,
+            tls,
+            password,
+            mut begun,
+        } = opened;
         if let Some(client) = &tls {
             negotiation::encrypt(&mut wire, client)?;
             let encrypted = Instant::now();

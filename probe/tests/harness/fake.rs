@@ -1,12 +1,13 @@
 //! A server of PostgreSQL's protocol that does what a test says.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
-use std::sync::Arc;
 
 use probe::config::{self, Config};
-use probe::engine::{self, Failure, Phases, Session, Timings};
+use probe::engine::{Failure, Timings};
+
+pub(crate) use super::listener::{connect, listen};
 
 /// A server that treats each connection as `behave` says; the configuration of a target on it.
 pub(crate) fn server(behave: impl Fn(TcpStream) + Send + Sync + 'static) -> Config {
@@ -18,29 +19,13 @@ pub(crate) fn server_with(
     target: &str,
     behave: impl Fn(TcpStream) + Send + Sync + 'static,
 ) -> Config {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let behave = Arc::new(behave);
-    // Ends with the test's process.
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let behave = Arc::clone(&behave);
-            std::thread::spawn(move || behave(stream.unwrap()));
-        }
-    });
+    let address = listen(behave);
     let text = format!(
         "targets:\n  - name: t\n    engine: postgres\n    address: {address}\n    user: u\n    node: n\n    \
          timeout: {{connect: 300ms, query: 1500ms}}\n    workloads: [w]\n{target}\
          workloads:\n  - name: w\n    query: SELECT 1\n    pattern: {{every: 10ms}}\n"
     );
     config::parse(Path::new("probe.yaml"), &text).unwrap()
-}
-
-pub(crate) fn connect(config: &Config) -> (Result<Box<dyn Session>, Failure>, Phases) {
-    let target = &config.targets[0];
-    let mut phases = Phases::default();
-    let session = engine::of(target).connect(&target.workloads[0], &mut phases);
-    (session, phases)
 }
 
 /// The end of one query against a server that answers it with `answer`.

@@ -17,6 +17,7 @@ mod idle_driver;
 mod interrupts;
 mod kernel;
 mod machines;
+mod numbering;
 mod power_limits;
 mod preference;
 mod process;
