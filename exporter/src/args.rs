@@ -40,7 +40,7 @@ struct Cli {
     #[command(flatten)]
     kernel: Kernel,
     /// Keep the right to read other files than the kernel's and to connect to elsewhere.
-    #[arg(long = "no-sandbox")]
+    #[arg(long = "no-sandbox", help_heading = "Host")]
     no_sandbox: bool,
     #[command(flatten)]
     log: toolkit::flags::Log,
