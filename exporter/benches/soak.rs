@@ -32,7 +32,10 @@ fn main() {
         "scrapes", "threads", "files", "RSS kB", "peak kB"
     );
     let print = |done: u32| {
-        let (threads, files) = (exporter.status("Threads:"), exporter.open_files(|_| true));
+        let (threads, files) = (
+            exporter.status("Threads:"),
+            exporter.open_files(|_| true).len(),
+        );
         let (now, peak) = (exporter.status("VmRSS:"), exporter.status("VmHWM:"));
         println!("{done:>8} {threads:>8} {files:>6} {now:>8} {peak:>8}");
     };

@@ -1,7 +1,7 @@
 //! A program that is scraped, and what the kernel says that its process has used.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -69,16 +69,11 @@ impl Scraped {
             .unwrap()
     }
 
-    /// How many files it has open under `root`.
-    pub fn files_under(&self, root: &Path) -> usize {
-        self.open_files(|target| target.starts_with(root))
-    }
-
-    /// How many open files have a target that `counts`.
-    pub fn open_files(&self, counts: impl Fn(&Path) -> bool) -> usize {
+    /// The open files whose path `counts`.
+    pub fn open_files(&self, counts: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         let links = fs::read_dir(self.proc("fd")).unwrap();
         let targets = links.filter_map(|link| fs::read_link(link.unwrap().path()).ok());
-        targets.filter(|target| counts(target)).count()
+        targets.filter(|target| counts(target)).collect()
     }
 
     /// System calls for a scrape, by strace.
