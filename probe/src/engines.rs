@@ -3,6 +3,7 @@
 mod dial;
 mod resolve;
 mod sqlstate;
+mod text;
 
 pub mod mysql;
 pub mod postgres;

@@ -1,5 +1,7 @@
 //! Writing integers in the place of `?`: a query by text has no parameters.
 
+use crate::engines::text::{enclosed, written};
+
 /// A statement cut at its placeholders.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Template(Vec<String>);
@@ -27,15 +29,13 @@ impl Template {
         self.0.len() - 1
     }
 
-    /// The text with `params` written in. A negative number stands in parentheses, since a `-` before it would begin
-    /// another meaning; a placeholder without a parameter stays, for the server to refuse.
+    /// The text with `params` written in. A placeholder without a parameter stays, for the server to refuse.
     pub(super) fn with(&self, params: &[i64]) -> String {
         let mut text = String::new();
         for (index, part) in self.0.iter().enumerate() {
             if let Some(before) = index.checked_sub(1) {
                 match params.get(before) {
-                    Some(value) if *value < 0 => text.push_str(&format!("({value})")),
-                    Some(value) => text.push_str(&value.to_string()),
+                    Some(value) => text.push_str(&written(*value)),
                     None => text.push('?'),
                 }
             }
@@ -47,17 +47,10 @@ impl Template {
 
 /// How many bytes from the start of `text` cannot begin a placeholder: a quoted part, a comment, or one character.
 fn opaque(text: &str) -> usize {
-    let comment = |open: &str, close: &str| {
-        let inside = text.strip_prefix(open)?;
-        let end = inside
-            .find(close)
-            .map_or(inside.len(), |end| end + close.len());
-        Some(open.len() + end)
-    };
     quoted(text)
-        .or_else(|| comment("#", "\n"))
-        .or_else(|| comment("-- ", "\n"))
-        .or_else(|| comment("/*", "*/"))
+        .or_else(|| enclosed(text, "#", "\n"))
+        .or_else(|| enclosed(text, "-- ", "\n"))
+        .or_else(|| enclosed(text, "/*", "*/"))
         .unwrap_or_else(|| text.chars().next().map_or(1, char::len_utf8))
 }
 

@@ -1,5 +1,7 @@
 //! Writing integers in the place of `$1`, `$2`: the simple protocol has no parameters.
 
+use crate::engines::text::{enclosed, written};
+
 /// A statement cut at its placeholders.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Template {
@@ -28,15 +30,13 @@ impl Template {
         }
     }
 
-    /// The text with `params` written in. A negative number stands in parentheses, since `-` before it would begin a
-    /// comment; a placeholder without a parameter stays, for the server to refuse.
+    /// The text with `params` written in. A placeholder without a parameter stays, for the server to refuse.
     pub(super) fn with(&self, params: &[i64]) -> String {
         let mut text = String::new();
         for (before, number) in &self.parts {
             text.push_str(before);
             match number.checked_sub(1).and_then(|index| params.get(index)) {
-                Some(value) if *value < 0 => text.push_str(&format!("({value})")),
-                Some(value) => text.push_str(&value.to_string()),
+                Some(value) => text.push_str(&written(*value)),
                 None => text.push_str(&format!("${number}")),
             }
         }
@@ -61,19 +61,12 @@ fn placeholder(text: &str, at: usize) -> Option<(usize, usize)> {
 
 /// How many bytes from the start of `text` cannot begin a placeholder: a quoted part, a comment, or one character.
 fn opaque(text: &str) -> usize {
-    let enclosed = |open: &str, close: &str| {
-        let inside = text.strip_prefix(open)?;
-        let end = inside
-            .find(close)
-            .map_or(inside.len(), |end| end + close.len());
-        Some(open.len() + end)
-    };
     // A doubled quote ends one quoted part and begins the next, which comes to the same.
-    enclosed("'", "'")
-        .or_else(|| enclosed("\"", "\""))
-        .or_else(|| enclosed("--", "\n"))
-        .or_else(|| enclosed("/*", "*/"))
-        .or_else(|| enclosed("$$", "$$"))
+    enclosed(text, "'", "'")
+        .or_else(|| enclosed(text, "\"", "\""))
+        .or_else(|| enclosed(text, "--", "\n"))
+        .or_else(|| enclosed(text, "/*", "*/"))
+        .or_else(|| enclosed(text, "$$", "$$"))
         .unwrap_or_else(|| text.chars().next().map_or(1, char::len_utf8))
 }
 
